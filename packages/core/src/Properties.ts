@@ -4,6 +4,7 @@
  *
  * Nothing here enforces anything: these are claims by the tool's author (C31).
  */
+import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Facts from "./Facts.ts"
 
@@ -52,6 +53,7 @@ export interface Properties<out R = never> {
   readonly replay: PerCall<Replay, never, R> | undefined
   readonly facts: PerCall<Facts.Facts, unknown, R> | undefined
   readonly closer: Effect.Effect<void, unknown> | undefined
+  readonly settings: Context.Context<never>
 }
 
 /** Nothing stated: every default. */
@@ -65,7 +67,8 @@ export const defaults: Properties = {
   confined: undefined,
   replay: undefined,
   facts: undefined,
-  closer: undefined
+  closer: undefined,
+  settings: Context.empty()
 }
 
 /** Not confined, as far as anybody said (C49). */

@@ -106,14 +106,20 @@ export const defectValue = (defect: unknown): string => {
  * ```
  */
 export const messageOf = (failure: unknown): string => {
-  if (typeof failure === "string") return failure
-  if (Predicate.hasProperty(failure, "message") && typeof failure.message === "string" && failure.message !== "") {
-    return failure.message
-  }
+  const message = ownMessage(failure)
+  if (message !== undefined) return message
   if (Predicate.hasProperty(failure, "_tag") && typeof failure._tag === "string" && failure instanceof Error) {
     return failure._tag
   }
   return stringify(failure)
+}
+
+/** The text that a failure brings itself, if it brings one. */
+export const ownMessage = (failure: unknown): string | undefined => {
+  if (typeof failure === "string") return failure
+  return Predicate.hasProperty(failure, "message") && typeof failure.message === "string" && failure.message !== ""
+    ? failure.message
+    : undefined
 }
 
 /** The details that a failure carries for the harness (C101), if it carries any. */
