@@ -37,7 +37,7 @@ export class RecordError extends Schema.TaggedError<RecordError>()("RecordError"
 }
 
 /**
- * Makes a value recordable: a copy of its own members with the namespace beside them.
+ * Makes a value recordable: a copy of the same class with the namespace beside its members. Its JSON is the value's.
  *
  * @example
  * ```ts
@@ -46,7 +46,17 @@ export class RecordError extends Schema.TaggedError<RecordError>()("RecordError"
  * ToolResult.text("started", { details: ToolRecord.make("shell:container", { container: "c1" }) })
  * ```
  */
-export const make = <A extends object>(ns: string, value: A): A & Recordable => ({ ...value, [namespace]: ns })
+export const make = <A extends object>(ns: string, value: A): A & Recordable => {
+  const blank: object = Array.isArray(value) ? [] : Object.create(Object.getPrototypeOf(value))
+  const copy = Object.assign(blank, value, { [namespace]: ns })
+  // A method of a class may need what only the original has (a private member, the time of a Date).
+  return hasInheritedToJson(value)
+    ? Object.defineProperty(copy, "toJSON", { value: (key: string): unknown => value.toJSON(key) })
+    : copy
+}
+
+const hasInheritedToJson = (value: object): value is { readonly toJSON: (key: string) => unknown } =>
+  !Object.hasOwn(value, "toJSON") && Predicate.hasProperty(value, "toJSON") && typeof value.toJSON === "function"
 
 /** A recordable whose JSON is this text, byte for byte. */
 export const fromJson = (ns: string, text: string): Recordable => ({ [namespace]: ns, [json]: text })
