@@ -138,9 +138,10 @@ export const failureOf = (tool: string, cause: Cause.Cause<unknown>): Option.Opt
   const failed = Cause.findErrorOption(cause)
   if (Option.isSome(failed)) return failed
   const died = cause.reasons.find(Cause.isDieReason)
-  return died === undefined
-    ? Option.none()
-    : Option.some(new ToolDefect({ tool, value: defectValue(died.defect), cause }))
+  if (died === undefined) return Option.none()
+  // Whatever ran the tool may have named it already.
+  if (died.defect instanceof ToolDefect) return Option.some(died.defect)
+  return Option.some(new ToolDefect({ tool, value: defectValue(died.defect), cause }))
 }
 
 // A value without a JSON form still needs a text: this is used to report failures and must not fail itself.
