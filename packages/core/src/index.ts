@@ -3,6 +3,7 @@
  */
 export * as Executor from "./Executor.ts"
 export * as ExecutorError from "./ExecutorError.ts"
+export * as JsonSchemaCheck from "./JsonSchemaCheck.ts"
 export * as Part from "./Part.ts"
 export * as Plan from "./Plan.ts"
 export * as Question from "./Question.ts"
