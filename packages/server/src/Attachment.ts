@@ -1,0 +1,106 @@
+/**
+ * The live end of one open request of the SDK: its progress notifications, and its channel back to a 2025 client.
+ */
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import { randomBytes } from "node:crypto"
+import type { ServerContext } from "@modelcontextprotocol/server"
+import * as Calls from "./Calls.ts"
+import type * as McpSession from "./McpSession.ts"
+import * as Rising from "./Rising.ts"
+
+/** An attachment whose notifications can be waited for: none is sent after the result. */
+export interface SdkAttachment extends Calls.Attachment {
+  readonly flush: Effect.Effect<void>
+}
+
+/** The attachment of one request. */
+export const make = (
+  request: ServerContext,
+  client: McpSession.Client,
+  options: { readonly canAsk: boolean; readonly maxBacklog: number }
+): SdkAttachment => {
+  const progress = progressOf(request, options.maxBacklog)
+  return { ...progress, ...(options.canAsk ? { ask: askOf(request, client) } : {}) }
+}
+
+const silent: Pick<SdkAttachment, "progress" | "flush"> = { progress: () => Effect.void, flush: Effect.void }
+
+/**
+ * Notifications in the order of the updates, with numbers that rise. Behind a backlog only the latest update is kept: a
+ * tool that reports a hundred thousand times does not drown a client that reads slowly.
+ */
+const progressOf = (request: ServerContext, maxBacklog: number): Pick<SdkAttachment, "progress" | "flush"> => {
+  const token = request.mcpReq._meta?.progressToken
+  if (token === undefined) return silent
+  let last: number | undefined
+  let unsent = 0
+  let latest: Calls.ProgressUpdate | undefined
+  let drained: (() => void) | undefined
+
+  const send = (update: Calls.ProgressUpdate): void => {
+    last = Rising.above(last, update.progress)
+    unsent++
+    const notification = {
+      method: "notifications/progress",
+      params: { progressToken: token, ...update, progress: last }
+    }
+    // A notification that cannot be delivered never fails the call (M72).
+    request.mcpReq.notify(notification).then(sent, sent)
+  }
+
+  const sent = (): void => {
+    unsent--
+    if (latest !== undefined) {
+      const update = latest
+      latest = undefined
+      send(update)
+    }
+    if (unsent === 0) drained?.()
+  }
+
+  return {
+    progress: (update) =>
+      Effect.sync(() => {
+        if (unsent < maxBacklog) send(update)
+        else latest = update
+      }),
+    flush: Effect.suspend(() =>
+      unsent === 0
+        ? Effect.void
+        : Effect.callback<void>((resume) => {
+            drained = () => resume(Effect.void)
+          })
+    )
+  }
+}
+
+// The clock of a question is that of its call (M67), not the SDK's.
+const noTimeout = 2_147_483_647
+
+const anyJson = Schema.toStandardSchemaV1(Schema.Json)
+
+const askOf =
+  (request: ServerContext, client: McpSession.Client) =>
+  (question: Calls.InputRequest): Effect.Effect<Schema.Json, Calls.PushFailed> =>
+    Effect.tryPromise({
+      try: (signal) =>
+        request.mcpReq.send({ method: question.method, params: paramsFor(client, question) }, anyJson, {
+          signal,
+          timeout: noTimeout
+        }),
+      catch: (cause) => new Calls.PushFailed({ message: cause instanceof Error ? cause.message : String(cause) })
+    })
+
+/** The parameters as the client's revision has them: `elicitationId` for a url, no `mode` before there were two. */
+const paramsFor = (
+  client: McpSession.Client,
+  { method, params }: Calls.InputRequest
+): Readonly<Record<string, unknown>> => {
+  const members = Object.fromEntries(Predicate.isObject(params) ? Object.entries(params) : [])
+  if (method !== "elicitation/create") return members
+  if (members.mode === "url") return { ...members, elicitationId: randomBytes(16).toString("hex") }
+  const { mode: _, ...form } = members
+  return client.protocolVersion < "2025-11-25" ? form : members
+}

@@ -1,0 +1,96 @@
+/**
+ * A connection that stays open, stdio or a pair in memory: one session for all of it, whichever era the client opens.
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import type { Server, Transport } from "@modelcontextprotocol/server"
+import { serveStdio } from "@modelcontextprotocol/server/stdio"
+import { randomUUID } from "node:crypto"
+import * as Calls from "./Calls.ts"
+import * as HostContext from "./HostContext.ts"
+import * as Listing from "./Listing.ts"
+import * as McpSession from "./McpSession.ts"
+import type * as Registry from "./Registry.ts"
+import * as SdkServer from "./SdkServer.ts"
+import * as Settings from "./Settings.ts"
+
+/**
+ * Serves one transport until its scope closes. The effect that it gives waits for the end of the connection: its calls
+ * have been stopped then, their finalizers have run, and what lived in the session is released.
+ */
+export const serve = (
+  info: SdkServer.ServerInfo,
+  transport: Transport
+): Effect.Effect<Effect.Effect<void>, never, Calls.Calls | Registry.Registry | Scope.Scope> =>
+  Effect.gen(function* () {
+    const calls = yield* Calls.Calls
+    const settings = yield* Settings.Settings
+    const bridge = yield* SdkServer.bridge(info)
+    const around = yield* HostContext.capture
+    const ended = yield* Deferred.make<void>()
+    const scope = yield* Scope.make()
+    let client: McpSession.Client = { protocolVersion: "", capabilities: {}, info: undefined }
+    const servers = new Set<Server>()
+
+    const session = McpSession.make({
+      id: "",
+      key: randomUUID(),
+      lifetime: "connection",
+      client: () => client,
+      scope
+    })
+    const connection: SdkServer.Connection = {
+      session,
+      canAsk: true,
+      principal: undefined,
+      context: () => around,
+      seen: (latest) => {
+        client = latest
+      }
+    }
+
+    const end = calls
+      .drain({ session: session.key }, "SessionEnded", 0)
+      .pipe(
+        Effect.andThen(Scope.close(scope, Exit.void)),
+        Effect.ensuring(Deferred.succeed(ended, undefined)),
+        Effect.uninterruptible
+      )
+
+    yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        const handle = serveStdio(
+          () => {
+            const server = bridge.make(connection)
+            servers.add(server)
+            const { onclose } = server
+            server.onclose = () => {
+              servers.delete(server)
+              onclose?.()
+            }
+            return server
+          },
+          { transport, onerror: bridge.report }
+        )
+        // The entry has put its own listener there; the connection ends for both.
+        const { onclose } = transport
+        transport.onclose = () => {
+          onclose?.()
+          Effect.runForkWith(around)(end)
+        }
+        return handle
+      }),
+      (handle) =>
+        calls
+          .drain({ session: session.key }, "ServerClosed", settings.shutdownGrace)
+          .pipe(Effect.andThen(bridge.idle), Effect.andThen(Effect.promise(() => handle.close())), Effect.andThen(end))
+    )
+    yield* Listing.onChange(() => {
+      for (const server of servers) {
+        if (server.getNegotiatedProtocolVersion() !== undefined) server.sendToolListChanged().catch(bridge.report)
+      }
+    })
+    return Deferred.await(ended)
+  })

@@ -1,0 +1,179 @@
+/**
+ * Serves tools over MCP: registration layers, transport layers, and the way a program that serves ends.
+ *
+ * Built in this order, and released in reverse: the table of tools and the calls, the registrations, the transport. So no
+ * request is read before its tools are there, and the transport is closed before they go.
+ */
+import type * as Tool from "@agenttool/core/Tool"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { HttpRouter } from "effect/http/HttpRouter"
+import * as Calls from "./Calls.ts"
+import * as CallsMemory from "./CallsMemory.ts"
+import * as Http from "./Http.ts"
+import type * as McpSession from "./McpSession.ts"
+import * as Memory from "./Memory.ts"
+import * as Registry from "./Registry.ts"
+import type * as SdkServer from "./SdkServer.ts"
+import * as Settings from "./Settings.ts"
+import * as Stdio from "./Stdio.ts"
+import * as Stdout from "./Stdout.ts"
+
+export { launch } from "./Ending.ts"
+export { RegistrationError } from "./Registry.ts"
+export { TestClient } from "./Memory.ts"
+
+/** What registrations need, and every transport layer of this module provides. */
+export type Core = Registry.Registry | Calls.Calls
+
+/** What tools need to be registered: all of it, but for what belongs to a call or its session. */
+export type Needs<Tools extends ReadonlyArray<Tool.Any>> = Exclude<
+  Tool.Requirements<Tools[number]>,
+  McpSession.McpSession
+>
+
+/**
+ * Registers tools, all or none of them, until the layer is released: their running calls then get a grace period, parked
+ * ones are stopped at once, and clients are told that the list has changed. Layers of tools merge.
+ *
+ * Fails with a `RegistrationError` that names the tool whose name is empty or whose schema cannot be served.
+ *
+ * @example
+ * ```ts
+ * import { Tool } from "@agenttool/core"
+ * import { McpServer } from "@agenttool/server"
+ * import { Effect, Layer } from "effect"
+ *
+ * const ping = Tool.make("ping", { execute: () => Effect.succeed("pong") })
+ * const now = Tool.make("now", { execute: () => Effect.succeed("late") })
+ *
+ * const Tools = Layer.mergeAll(McpServer.tools(ping), McpServer.tools(now))
+ * ```
+ */
+export const tools = <Tools extends ReadonlyArray<Tool.Any>>(
+  ...served: Tools
+): Layer.Layer<never, Registry.RegistrationError, Core | Needs<Tools>> =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const registry = yield* Registry.Registry
+      const calls = yield* Calls.Calls
+      const settings = yield* Settings.Settings
+      // Taken from the context when a call of a tool runs; asked for here, so that it is there.
+      yield* Effect.context<Needs<Tools>>()
+      const registration = yield* registry.reserve
+      // Closed in reverse: the tools leave the table, so that no call of them starts, then their calls are stopped.
+      yield* Effect.addFinalizer(() => calls.drain({ registration }, "ToolRemoved", settings.removalGrace))
+      yield* registry.add(registration, served)
+    })
+  )
+
+/**
+ * What a server says it is, which tools it has, and every member of `Settings` that differs from its default.
+ *
+ * `instructions` are for the client's model; absent or empty, none are sent.
+ */
+export interface Options<E, R> extends SdkServer.ServerInfo, Partial<Settings.Settings> {
+  readonly registrations: Layer.Layer<never, E, R>
+}
+
+// The options of a layer over what is set around it, over the defaults.
+const settingsLayer = (options: Partial<Settings.Settings>): Layer.Layer<never> =>
+  Layer.effect(
+    Settings.Settings,
+    Effect.map(Effect.service(Settings.Settings), (around) => Settings.make(options, around))
+  )
+
+const coreLayer: Layer.Layer<Core> = Layer.provideMerge(CallsMemory.layer, Registry.layer)
+
+const assemble =
+  <E, R>(options: Options<E, R>) =>
+  <A, E2, R2>(transport: Layer.Layer<A, E2, R2>): Layer.Layer<A, E | E2, Exclude<R | R2, Core>> =>
+    transport.pipe(
+      Layer.provide(options.registrations),
+      Layer.provide(coreLayer),
+      Layer.provide(settingsLayer(options))
+    )
+
+/**
+ * Serves on standard input and output, which is then the protocol's alone: see `Stdout`. Ends with its input under
+ * {@link launch}.
+ *
+ * @example
+ * ```ts
+ * import { Tool } from "@agenttool/core"
+ * import { McpServer } from "@agenttool/server"
+ * import { NodeRuntime } from "@effect/platform-node"
+ * import { Effect } from "effect"
+ *
+ * const ping = Tool.make("ping", { execute: () => Effect.succeed("pong") })
+ *
+ * McpServer.layerStdio({ name: "demo", version: "1.0.0", registrations: McpServer.tools(ping) }).pipe(
+ *   McpServer.launch,
+ *   NodeRuntime.runMain
+ * )
+ * ```
+ */
+export const layerStdio = <E, R>(options: Options<E, R>): Layer.Layer<never, E, Exclude<R, Core>> =>
+  // Standard output is taken before anything else is built.
+  Stdio.layer(options).pipe(assemble(options), Layer.provide(Stdout.layer)) as Layer.Layer<never, E, Exclude<R, Core>>
+
+/**
+ * Serves at a path of an effect `HttpRouter`, beside an app's own routes and middleware: 2026-07-28 request by request,
+ * the 2025 revisions with sessions.
+ *
+ * `path` is `/mcp` by default. Only `localhost`, `127.0.0.1` and `[::1]` are allowed as `Host` and in `Origin`, whatever
+ * address the server listens on; `allowedHosts` and `allowedOrigins` (host names, without ports) allow others.
+ *
+ * @example
+ * ```ts
+ * import { Tool } from "@agenttool/core"
+ * import { McpServer } from "@agenttool/server"
+ * import { NodeHttpServer, NodeRuntime } from "@effect/platform-node"
+ * import { Effect, Layer } from "effect"
+ * import { HttpRouter } from "effect/http"
+ * import { createServer } from "node:http"
+ *
+ * const ping = Tool.make("ping", { execute: () => Effect.succeed("pong") })
+ *
+ * HttpRouter.serve(
+ *   McpServer.layerHttp({ name: "demo", version: "1.0.0", registrations: McpServer.tools(ping) })
+ * ).pipe(
+ *   Layer.provide(NodeHttpServer.layer(createServer, { port: 3000, host: "127.0.0.1" })),
+ *   McpServer.launch,
+ *   NodeRuntime.runMain
+ * )
+ * ```
+ */
+export const layerHttp = <E, R>(
+  options: Options<E, R> & Http.Options
+): Layer.Layer<never, E, HttpRouter | Exclude<R, Core>> =>
+  Http.layer(options).pipe(assemble(options)) as Layer.Layer<never, E, HttpRouter | Exclude<R, Core>>
+
+/**
+ * A server and a connected client of the SDK in one process, for tests: get the client by `McpServer.TestClient`.
+ *
+ * `protocolVersion` is that of the client, `2026-07-28` by default; `capabilities` are what it offers, by default that it
+ * can be asked by form and by url; `answer` answers its questions, by default with `cancel`.
+ *
+ * @example
+ * ```ts
+ * import { Tool } from "@agenttool/core"
+ * import { McpServer } from "@agenttool/server"
+ * import { Effect } from "effect"
+ *
+ * const ping = Tool.make("ping", { execute: () => Effect.succeed("pong") })
+ *
+ * const test = Effect.gen(function* () {
+ *   const client = yield* McpServer.TestClient
+ *   return yield* Effect.promise(() => client.callTool({ name: "ping", arguments: {} }))
+ * }).pipe(Effect.provide(McpServer.layerTest({ registrations: McpServer.tools(ping) })))
+ * ```
+ */
+export const layerTest = <E, R>(
+  options: Partial<SdkServer.ServerInfo> &
+    Memory.Options &
+    Partial<Settings.Settings> & { readonly registrations: Layer.Layer<never, E, R> }
+): Layer.Layer<Memory.TestClient, E, Exclude<R, Core>> => {
+  const named = { name: "test", version: "0.0.0", ...options }
+  return Memory.layer(named).pipe(assemble(named)) as Layer.Layer<Memory.TestClient, E, Exclude<R, Core>>
+}

@@ -1,0 +1,153 @@
+/**
+ * The session that a call came on: a service that this edge gives to every tool it serves (M42–M45).
+ *
+ * | transport | one session lasts | `id` |
+ * | --- | --- | --- |
+ * | stdio, in memory | the connection | `""` |
+ * | streamable HTTP with sessions (2025) | the MCP session | the negotiated id |
+ * | streamable HTTP without sessions, and every 2026-07-28 request over HTTP | one request | `""` |
+ *
+ * Per-client state is keyed on the identity of the session value, never on its id.
+ */
+import * as Tool from "@agenttool/core/Tool"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+
+/** Who the client says it is. It is self-reported: for display and logs only. */
+export interface ClientInfo {
+  readonly name: string
+  readonly version: string
+}
+
+/** What a client has said of itself: in `initialize` (2025), or in its latest request (2026-07-28). */
+export interface Client {
+  readonly protocolVersion: string
+  readonly capabilities: Schema.Json
+  readonly info: ClientInfo | undefined
+}
+
+/**
+ * A session.
+ *
+ * - `id`: the id that the transport negotiated, else `""`. For logs and records.
+ * - `key`: a name for this session within the process, unique, never sent.
+ * - `lifetime`: whether it lasts a connection (or an MCP session), or one request and the call that it started.
+ * - `principal`: whom the transport has authenticated, if it has.
+ * - `client`: what the client has said of itself.
+ * - `scope`, `memoMap`: where layers of the session live; see {@link provide}.
+ */
+export interface Session {
+  readonly id: string
+  readonly key: string
+  readonly lifetime: "connection" | "request"
+  readonly principal: string | undefined
+  readonly client: () => Client
+  readonly scope: Scope.Closeable
+  readonly memoMap: Layer.MemoMap
+  /** The layers of the session, and the fibers that build or have built them. */
+  readonly layers: Map<Layer.Any, Fiber.Fiber<unknown, unknown>>
+}
+
+/** The key of the session. */
+export class McpSession extends Context.Service<McpSession, Session>()("@agenttool/server/McpSession") {}
+
+/**
+ * The session of the running call. A tool that uses it can only be served: running it directly does not compile unless a
+ * session is provided.
+ */
+export const current: Effect.Effect<Session, never, McpSession> = Effect.service(McpSession)
+
+/** The session of the running call; none outside of a served call. */
+export const option: Effect.Effect<Option.Option<Session>> = Effect.serviceOption(McpSession)
+
+/**
+ * Gives a tool what a layer builds, built once per session, whichever tool of the session needs it first, and released
+ * when the session ends.
+ *
+ * @example
+ * ```ts
+ * import { Tool } from "@agenttool/core"
+ * import { McpSession } from "@agenttool/server"
+ * import { Context, Effect, Layer, Ref } from "effect"
+ *
+ * class Counter extends Context.Service<Counter, Ref.Ref<number>>()("Counter") {
+ *   static readonly layer = Layer.effect(this, Ref.make(0))
+ * }
+ *
+ * const count = Tool.make("count", {
+ *   execute: () => Effect.flatMap(Effect.service(Counter), (ref) => Ref.updateAndGet(ref, (n) => n + 1))
+ * }).pipe(McpSession.provide(Counter.layer))
+ * ```
+ */
+export const provide =
+  <ROut, E2, RIn>(layer: Layer.Layer<ROut, E2, RIn>) =>
+  <E, R, Args, A>(self: Tool.Tool<E, R, Args, A>): Tool.Tool<E | E2, Exclude<R, ROut> | RIn | McpSession, Args, A> =>
+    Tool.mapEffects(self, (effect) =>
+      Effect.flatMap(Effect.service(McpSession), (session) =>
+        Effect.flatMap(buildIn(session, layer), (built) => Effect.provideContext(effect, built))
+      )
+    )
+
+// The building belongs to the session, not to the call that needs it first: a call that is interrupted meanwhile leaves
+// no half-built layer to the others, and one that fails may be tried again by the next call.
+const buildIn = <ROut, E, RIn>(
+  session: Session,
+  layer: Layer.Layer<ROut, E, RIn>
+): Effect.Effect<Context.Context<ROut>, E, RIn> =>
+  Effect.suspend(() => {
+    const { layers, memoMap, scope } = session
+    // The map holds, under a layer, the fiber that builds this very layer.
+    const building = layers.get(layer) as Fiber.Fiber<Context.Context<ROut>, E> | undefined
+    if (building !== undefined) return Fiber.join(building)
+    return Effect.flatMap(Scope.fork(scope), (child) =>
+      Layer.buildWithMemoMap(layer, memoMap, child).pipe(
+        Effect.onExit((exit) => {
+          if (Exit.isSuccess(exit)) return Effect.void
+          layers.delete(layer)
+          return Scope.close(child, exit)
+        }),
+        Effect.forkIn(scope),
+        Effect.tap((fiber) => Effect.sync(() => layers.set(layer, fiber))),
+        Effect.uninterruptible,
+        Effect.flatMap(Fiber.join)
+      )
+    )
+  })
+
+/**
+ * The session of one request ends here, with all that lives in it; one that outlives a request goes on (M45).
+ */
+export const ended: Effect.Effect<void> = Effect.flatMap(
+  option,
+  Option.match({
+    onNone: () => Effect.void,
+    onSome: (session) => (session.lifetime === "request" ? Scope.close(session.scope, Exit.void) : Effect.void)
+  })
+)
+
+/** Makes a session whose scope the caller closes. */
+export const make = (options: {
+  readonly id: string
+  readonly key: string
+  readonly lifetime: "connection" | "request"
+  readonly principal?: string | undefined
+  readonly client: () => Client
+  readonly scope: Scope.Closeable
+}): Session => ({
+  get id() {
+    return options.id
+  },
+  key: options.key,
+  lifetime: options.lifetime,
+  principal: options.principal,
+  client: options.client,
+  scope: options.scope,
+  memoMap: Layer.makeMemoMapUnsafe(),
+  layers: new Map()
+})

@@ -1,0 +1,290 @@
+/**
+ * The bridge: handlers of the SDK's `Server` that run effects, and nothing else. Promises are made and awaited here and
+ * in the transports only.
+ *
+ * A request becomes a `CallRequest` or a `CallReply` for `Calls`; its turn becomes a result, an error result or a protocol
+ * error; its signal interrupts the effect that waits. Which session a request belongs to, and what the host has put around
+ * it, the transport says by its {@link Connection}.
+ */
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Latch from "effect/Latch"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import { randomBytes } from "node:crypto"
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  PROTOCOL_VERSION_META_KEY,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type CallToolResult,
+  type InputRequiredResult,
+  type ListToolsResult,
+  type ServerContext
+} from "@modelcontextprotocol/server"
+import * as Attachment from "./Attachment.ts"
+import * as CallResult from "./CallResult.ts"
+import * as Calls from "./Calls.ts"
+import * as Definition from "./Definition.ts"
+import * as Facts from "./Facts.ts"
+import * as HostContext from "./HostContext.ts"
+import * as McpSession from "./McpSession.ts"
+import * as Registry from "./Registry.ts"
+import * as Settings from "./Settings.ts"
+import * as Wire from "./Wire.ts"
+
+/** What a server says it is. Empty instructions are left out. */
+export interface ServerInfo {
+  readonly name: string
+  readonly version: string
+  readonly instructions?: string | undefined
+}
+
+/** What a transport knows of the connection or request that a server object serves. */
+export interface Connection {
+  /** The session, where one outlives a request. Without it, every request has its own. */
+  readonly session: McpSession.Session | undefined
+  /** Whether there is a channel back to a 2025 client, so that it can be asked. */
+  readonly canAsk: boolean
+  /** Whom the transport has authenticated. */
+  readonly principal: string | undefined
+  /** What the host has put around this request. */
+  readonly context: (request: ServerContext) => Context.Context<never>
+  /** Told what the client says of itself, whenever it says so. */
+  readonly seen?: ((client: McpSession.Client) => void) | undefined
+}
+
+/**
+ * Makes SDK servers for one set of tools.
+ *
+ * `idle` waits until every request that is being handled has been answered. `report` logs what the SDK reports out of
+ * band.
+ */
+export interface Bridge {
+  readonly make: (connection: Connection) => Server
+  readonly idle: Effect.Effect<void>
+  readonly report: (error: unknown) => void
+}
+
+const capabilities = {
+  tools: { listChanged: true },
+  experimental: { [Wire.factsCapability]: {} }
+}
+
+/** The bridge of this server layer. */
+export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Calls | Registry.Registry> =>
+  Effect.gen(function* () {
+    const calls = yield* Calls.Calls
+    const registry = yield* Registry.Registry
+    const settings = yield* Settings.Settings
+    const around = yield* HostContext.capture
+    let sessions = 0
+    let handling = 0
+    const whenIdle = Latch.makeUnsafe(true)
+
+    const begin = () => {
+      handling++
+      whenIdle.closeUnsafe()
+    }
+    const done = () => {
+      handling--
+      if (handling === 0) whenIdle.openUnsafe()
+    }
+
+    const report = (error: unknown): void => {
+      Effect.runForkWith(around)(Effect.logDebug("the MCP SDK reports", error))
+    }
+
+    const make = (connection: Connection): Server => {
+      const server = new Server(
+        { name: info.name, version: info.version },
+        {
+          capabilities,
+          ...(info.instructions === undefined || info.instructions === "" ? {} : { instructions: info.instructions })
+        }
+      )
+      const clientOf = (request: ServerContext): McpSession.Client => {
+        const client = readClient(server, request)
+        connection.seen?.(client)
+        return client
+      }
+
+      /** The session of a request, and with it the effect's context. */
+      const inSession = <A, E>(
+        request: ServerContext,
+        effect: Effect.Effect<A, E, McpSession.McpSession>
+      ): Promise<A> => {
+        const session =
+          connection.session ??
+          McpSession.make({
+            id: "",
+            key: `request_${++sessions}`,
+            lifetime: "request",
+            principal: connection.principal,
+            client: () => clientOf(request),
+            scope: Scope.makeUnsafe()
+          })
+        return run(request, connection.context(request), Effect.provideService(effect, McpSession.McpSession, session))
+      }
+
+      const run = <A, E>(
+        request: ServerContext,
+        context: Context.Context<never>,
+        effect: Effect.Effect<A, E>
+      ): Promise<A> => {
+        if (request.mcpReq.signal.aborted) return Promise.reject(cancelled)
+        begin()
+        return Effect.runPromiseExitWith(context)(effect, { signal: request.mcpReq.signal }).then((exit) => {
+          done()
+          if (Exit.isSuccess(exit)) return exit.value
+          throw protocolErrorOf(exit.cause, around)
+        })
+      }
+
+      server.setRequestHandler("tools/list", (request, context) => {
+        if (request.params?.cursor !== undefined) {
+          throw new ProtocolError(ProtocolErrorCode.InvalidParams, "invalid cursor: the list has one page")
+        }
+        const legacy = isLegacy(clientOf(context))
+        const tools = registry.list().map(({ definition }) => (legacy ? Definition.forLegacy(definition) : definition))
+        // A definition is what MCP has; the SDK checks it again where it sends it.
+        return { tools } as unknown as ListToolsResult
+      })
+
+      server.setRequestHandler("tools/call", (request, context) => {
+        const client = clientOf(context)
+        const state = context.mcpReq.requestState()
+        const attachment = Attachment.make(context, client, {
+          canAsk: connection.canAsk && isLegacy(client),
+          maxBacklog: settings.maxProgressBacklog
+        })
+        const binding: Calls.Binding = {
+          ...(connection.session === undefined ? {} : { session: connection.session.key }),
+          ...(connection.principal === undefined ? {} : { principal: connection.principal })
+        }
+        const { name } = request.params
+        const offered = isLegacy(client) && !connection.canAsk ? {} : client.capabilities
+        const turn: Effect.Effect<Calls.Turn, Calls.NotWaiting | Calls.UnknownTool> =
+          typeof state === "string" && state !== ""
+            ? calls.resume(
+                { tool: name, state, responses: responsesOf(context), capabilities: offered, binding },
+                attachment
+              )
+            : calls.start(
+                {
+                  tool: name,
+                  // JSON, as the SDK has parsed it.
+                  arguments: (request.params.arguments ?? {}) as Schema.Json,
+                  binding,
+                  protocolVersion: client.protocolVersion,
+                  capabilities: offered,
+                  responses: responsesOf(context)
+                },
+                attachment
+              )
+        return inSession(
+          context,
+          turn.pipe(
+            Effect.catchTag("NotWaiting", (error) =>
+              error.why === "unknown" || error.why === "foreign"
+                ? Effect.fail(error)
+                : Effect.succeed<Calls.Turn>({ _tag: "Done", result: CallResult.notWaiting(name) })
+            ),
+            Effect.tapError((error) => Effect.logDebug(`refused a request for ${name}`, error)),
+            Effect.tap(attachment.flush),
+            Effect.map(toResult)
+          )
+        )
+      })
+
+      server.setRequestHandler(
+        Wire.factsMethod,
+        {
+          params: Schema.toStandardSchemaV1(Facts.Params),
+          result: Schema.toStandardSchemaV1(Facts.Result)
+        },
+        (params, context) =>
+          inSession(
+            context,
+            Effect.contextWith((current: Context.Context<McpSession.McpSession>) =>
+              Effect.forEach(params.calls ?? [], (call) =>
+                Facts.answer(registry.get(call.name), call.name, call.arguments, (served) =>
+                  HostContext.merge(around, served.context, current)
+                )
+              )
+            ).pipe(
+              Effect.map((results) => ({ results })),
+              Effect.ensuring(McpSession.ended)
+            )
+          )
+      )
+
+      return server
+    }
+
+    // What was handled is written by the SDK a moment later.
+    const idle = Effect.andThen(
+      whenIdle.await,
+      Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
+    )
+
+    return { make, idle, report }
+  })
+
+const cancelled = new ProtocolError(ProtocolErrorCode.InternalError, "cancelled")
+
+const isLegacy = (client: McpSession.Client): boolean => client.protocolVersion < Wire.firstModernVersion
+
+/** What a 2025 client said at `initialize`, or what this very request says (2026-07-28). */
+const readClient = (server: Server, request: ServerContext): McpSession.Client => {
+  const envelope: Readonly<Record<string, unknown>> | undefined = request.mcpReq.envelope
+  const stated = envelope?.[PROTOCOL_VERSION_META_KEY]
+  const modern = typeof stated === "string"
+  const info = modern ? envelope?.[CLIENT_INFO_META_KEY] : server.getClientVersion()
+  const offered = modern ? envelope?.[CLIENT_CAPABILITIES_META_KEY] : server.getClientCapabilities()
+  return {
+    protocolVersion: modern ? stated : (server.getNegotiatedProtocolVersion() ?? oldestVersion),
+    // Parsed JSON, as the client sent it.
+    capabilities: (offered ?? {}) as Schema.Json,
+    info: Option.getOrUndefined(decodeInfo(info))
+  }
+}
+
+const decodeInfo = Schema.decodeUnknownOption(Schema.Struct({ name: Schema.String, version: Schema.String }))
+
+// A request without a handshake and without an envelope: the SDK's own reading of it.
+const oldestVersion = "2025-03-26"
+
+/**
+ * The client's answers. What the SDK dropped as no answer at all is an answer of another kind, not one that is missing.
+ */
+const responsesOf = ({ mcpReq }: ServerContext): Readonly<Record<string, Schema.Json>> => ({
+  ...(mcpReq.inputResponses as Readonly<Record<string, Schema.Json>> | undefined), // parsed JSON
+  ...Object.fromEntries((mcpReq.droppedInputResponseKeys ?? []).map((key) => [key, null]))
+})
+
+const toResult = (turn: Calls.Turn): CallToolResult | InputRequiredResult =>
+  turn._tag === "Done"
+    ? (turn.result as unknown as CallToolResult) // made by `CallResult`; the SDK checks it again where it sends it
+    : ({
+        resultType: "input_required",
+        inputRequests: Object.fromEntries(turn.questions.map(({ id, method, params }) => [id, { method, params }])),
+        requestState: turn.state
+      } as unknown as InputRequiredResult) // likewise
+
+/** What a client may read of a failure of the bridge: the texts of `Calls`, nothing of a defect. */
+const protocolErrorOf = (cause: Cause.Cause<unknown>, around: Context.Context<never>): Error => {
+  const failure = Option.getOrUndefined(Cause.findErrorOption(cause))
+  if (failure instanceof Calls.UnknownTool || failure instanceof Calls.NotWaiting) {
+    return new ProtocolError(ProtocolErrorCode.InvalidParams, failure.message)
+  }
+  if (Cause.hasInterruptsOnly(cause)) return cancelled
+  const reference = randomBytes(4).toString("hex")
+  Effect.runForkWith(around)(Effect.logError(`request failed unexpectedly (${reference})`, cause))
+  return new ProtocolError(ProtocolErrorCode.InternalError, `internal error (${reference})`)
+}

@@ -1,0 +1,13 @@
+/**
+ * Serves `@agenttool/core` tools over MCP. Each module is one concept, used as a namespace: `McpServer.tools`.
+ */
+export * as Blocks from "./Blocks.ts"
+export * as CallResult from "./CallResult.ts"
+export * as Calls from "./Calls.ts"
+export * as Definition from "./Definition.ts"
+export * as McpServer from "./McpServer.ts"
+export * as McpSession from "./McpSession.ts"
+export * as Settings from "./Settings.ts"
+export * as StateNames from "./StateNames.ts"
+export * as StopReason from "./StopReason.ts"
+export * as Wire from "./Wire.ts"
