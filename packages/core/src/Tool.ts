@@ -8,7 +8,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Pipeable from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
@@ -22,7 +22,7 @@ import type * as JsonSchemaCheck from "./JsonSchemaCheck.ts"
 import * as Properties from "./Properties.ts"
 import * as ToolCall from "./ToolCall.ts"
 import * as ToolError from "./ToolError.ts"
-import * as ToolResult from "./ToolResult.ts"
+import type * as ToolResult from "./ToolResult.ts"
 
 /** Runs one call of a tool. */
 export type Execute<A, E, R> = (call: ToolCall.Call) => Effect.Effect<ToolResult.ToolResult<A>, E, R>
@@ -204,17 +204,17 @@ export const raw = <A, E, R>(
  * ```
  */
 export const run: {
+  <E, R, Args, A>(
+    self: Tool<E, R, Args, A>,
+    args: Args,
+    options?: RunOptions
+  ): Effect.Effect<ToolResult.ToolResult<A>, E | ToolError.ToolError, Exclude<R, Provided>>
   <Args>(
     args: Args,
     options?: RunOptions
   ): <E, R, A>(
     self: Tool<E, R, Args, A>
   ) => Effect.Effect<ToolResult.ToolResult<A>, E | ToolError.ToolError, Exclude<R, Provided>>
-  <E, R, Args, A>(
-    self: Tool<E, R, Args, A>,
-    args: Args,
-    options?: RunOptions
-  ): Effect.Effect<ToolResult.ToolResult<A>, E | ToolError.ToolError, Exclude<R, Provided>>
 } = dual(
   (args) => isTool(args[0]),
   <E, R, Args, A>(self: Tool<E, R, Args, A>, args: Args, options?: RunOptions) =>
@@ -295,9 +295,8 @@ export const faultOf = (self: Any, call: ToolCall.Call): ToolError.InvalidArgume
 /**
  * The harness's check of the arguments, compiled at most once per tool: what a server asks for when a tool is registered.
  */
-export const prepare = (
-  self: Any
-): Result.Result<JsonSchemaCheck.JsonSchemaCheck, JsonSchemaCheck.JsonSchemaError> => self.inner.prepared()
+export const prepare = (self: Any): Result.Result<JsonSchemaCheck.JsonSchemaCheck, JsonSchemaCheck.JsonSchemaError> =>
+  self.inner.prepared()
 
 /** What a model reads of a failure of this tool. */
 export const failureText = (self: Any, failure: unknown): string => self.inner.failureText(failure)
@@ -391,8 +390,7 @@ export const provide: {
   <E, R, Args, A, ROut, E2, RIn>(
     self: Tool<E, R, Args, A>,
     layer: Layer.Layer<ROut, E2, RIn>
-  ): Tool<E | E2, Exclude<R, ROut> | RIn, Args, A> =>
-    mapEffects(self, (effect) => Effect.provide(effect, layer))
+  ): Tool<E | E2, Exclude<R, ROut> | RIn, Args, A> => mapEffects(self, (effect) => Effect.provide(effect, layer))
 )
 
 /** Gives a tool, and its claims, one service. */
@@ -401,11 +399,7 @@ export const provideService: {
     key: Context.Key<I, S>,
     service: S
   ): <E, R, Args, A>(self: Tool<E, R, Args, A>) => Tool<E, Exclude<R, I>, Args, A>
-  <E, R, Args, A, I, S>(
-    self: Tool<E, R, Args, A>,
-    key: Context.Key<I, S>,
-    service: S
-  ): Tool<E, Exclude<R, I>, Args, A>
+  <E, R, Args, A, I, S>(self: Tool<E, R, Args, A>, key: Context.Key<I, S>, service: S): Tool<E, Exclude<R, I>, Args, A>
 } = dual(
   3,
   <E, R, Args, A, I, S>(

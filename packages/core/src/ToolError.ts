@@ -13,7 +13,12 @@ import * as Schema from "effect/Schema"
 export const quote = (name: string): string => JSON.stringify(name)
 
 /** One line: line breaks, and the white space around them, become one space. */
-export const oneLine = (text: string): string => text.replace(/\s*[\r\n\u2028\u2029]+\s*/g, " ").trim()
+export const oneLine = (text: string): string =>
+  text
+    .split(/[\r\n\u2028\u2029]+/)
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+    .join(" ")
 
 /**
  * The arguments do not fit the tool's parameters. `path` names the value (`list[0].name`), empty at the root.

@@ -131,9 +131,7 @@ const executeOf = (
     if (found !== undefined) return Effect.fail(found)
     const decoded = decode(value)
     // Most schemas decode at once: no effect is run for them.
-    if (Exit.isExit(decoded)) {
-      return Exit.isSuccess(decoded) ? start(decoded.value) : Effect.mapError(decoded, ArgumentsCheck.fromSchemaError)
-    }
+    if (Exit.isExit(decoded) && Exit.isSuccess(decoded)) return start(decoded.value)
     return Effect.flatMap(Effect.mapError(decoded, ArgumentsCheck.fromSchemaError), start)
   }
 }
@@ -160,7 +158,7 @@ const resultOf = (
     )
 }
 
-const failureTextOf = (failure: Failure | undefined): ((failure: unknown) => string) => {
+export const failureTextOf = (failure: Failure | undefined): ((failure: unknown) => string) => {
   if (failure === undefined) return ToolError.messageOf
   const encode = Schema.encodeUnknownExit(Schema.fromJsonString(Schema.toCodecJson(failure)))
   return (value) => {
