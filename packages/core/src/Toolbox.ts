@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import * as Option from "effect/Option"
+import * as Pipeable from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -18,7 +19,7 @@ import * as ToolError from "./ToolError.ts"
 const TypeId = "~@agenttool/core/Toolbox"
 
 /** A set of tools with distinct names, in the order in which they are offered. */
-export interface Toolbox<out T extends Tool.Any = Tool.Any> {
+export interface Toolbox<out T extends Tool.Any = Tool.Any> extends Pipeable.Pipeable {
   readonly [TypeId]: typeof TypeId
   readonly tools: ReadonlyArray<T>
   readonly byName: ReadonlyMap<string, T>
@@ -98,11 +99,12 @@ export const make = <const T extends ReadonlyArray<Tool.Any>>(
 ): Effect.Effect<Toolbox<T[number]>, ToolboxError> =>
   Effect.suspend(() => Effect.fromResult(Result.map(check(tools), () => fromChecked<T[number]>(tools))))
 
-const fromChecked = <T extends Tool.Any>(tools: ReadonlyArray<T>): Toolbox<T> => ({
-  [TypeId]: TypeId,
-  tools,
-  byName: new Map(tools.map((tool) => [tool.name, tool]))
-})
+const Prototype = { [TypeId]: TypeId, ...Pipeable.Prototype }
+
+const fromChecked = <T extends Tool.Any>(tools: ReadonlyArray<T>): Toolbox<T> =>
+  Object.freeze(
+    Object.assign(Object.create(Prototype), { tools, byName: new Map(tools.map((tool) => [tool.name, tool])) })
+  )
 
 /**
  * A set of tools that is closed when the scope is (C71, C72). What could not be closed is a defect of the scope's closing:
