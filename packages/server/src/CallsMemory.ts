@@ -6,6 +6,7 @@
  */
 import type { ToolResult } from "@agenttool/core"
 import * as Elicitor from "@agenttool/core/Elicitor"
+import * as Form from "@agenttool/core/Form"
 import * as Progress from "@agenttool/core/Progress"
 import * as Tool from "@agenttool/core/Tool"
 import * as ToolCall from "@agenttool/core/ToolCall"
@@ -67,6 +68,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     const base = yield* HostContext.capture
     const fibers = yield* FiberSet.make<unknown, unknown>()
 
+    const compile = yield* Form.makeCompiler({ capacity: keptForms })
     const abandonMillis = Duration.toMillis(settings.abandonAfter)
     const runs = new Set<Run>()
     // Filed in the order of their deadlines, since every call waits equally long.
@@ -266,7 +268,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       }
       const failed = failure.value
       if (!(failed instanceof ToolError.ToolDefect) || settings.showDefects) {
-        return Effect.sync(() => shownCallResult.failure(tool, failed))
+        return Effect.sync(() => shown(CallResult.failure(tool, failed)))
       }
       const reference = randomBytes(4).toString("hex")
       return Effect.as(
@@ -285,7 +287,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         ? Context.add(
             host,
             Elicitor.Elicitor,
-            ServedElicitor.make({ capabilities, ask: (question) => ask(run, question) })
+            ServedElicitor.make({ capabilities, compile, ask: (question) => ask(run, question) })
           )
         : host
     }
@@ -400,6 +402,9 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     return service
   })
 )
+
+// Forms that are kept compiled: a tool that writes its form where it asks makes a new one in every call.
+const keptForms = 256
 
 const isLegacy = (protocolVersion: string): boolean => protocolVersion < Wire.firstModernVersion
 
