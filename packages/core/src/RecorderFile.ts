@@ -22,7 +22,7 @@ import * as Recorder from "./Recorder.ts"
  *
  * @example
  * ```ts
- * import { RecorderFile } from "@agenttool/core"
+ * import * as RecorderFile from "@agenttool/core/RecorderFile"
  * import { NodeFileSystem } from "@effect/platform-node"
  * import { Layer } from "effect"
  *

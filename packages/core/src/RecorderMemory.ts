@@ -21,7 +21,8 @@ export class RecorderMemory extends Context.Service<
  *
  * @example
  * ```ts
- * import { Recorder, RecorderMemory, ToolRecord } from "@agenttool/core"
+ * import { Recorder, ToolRecord } from "@agenttool/core"
+ * import * as RecorderMemory from "@agenttool/core/RecorderMemory"
  * import { Effect } from "effect"
  *
  * const program = Effect.gen(function* () {

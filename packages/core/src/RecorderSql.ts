@@ -28,7 +28,7 @@ const defaultTable = "tool_records"
  *
  * @example
  * ```ts
- * import { RecorderSql } from "@agenttool/core"
+ * import * as RecorderSql from "@agenttool/core/RecorderSql"
  *
  * const Records = RecorderSql.layer({ table: "deploy_records" }) // needs SqlClient.SqlClient
  * ```

@@ -57,7 +57,7 @@ describe("Progress", () => {
     assert.isUndefined(Progress.infoOf(ToolResult.text("half way", { details: { progress: 1, total: 2 } })))
   })
 
-  it.effect("C110: updates of a call arrive one at a time, in the order sent", () =>
+  it.effect("an update is taken before the tool goes on to the next", () =>
     Effect.gen(function* () {
       const log: Array<string> = []
       const gate = yield* Deferred.make<void>()
@@ -103,7 +103,7 @@ describe("Progress", () => {
     })
   )
 
-  it.effect("C93: call, recorder and listener on the context do not replace each other", () =>
+  it.effect("C90: call, recorder and listener on the context do not replace each other", () =>
     Effect.gen(function* () {
       const { layer, updates } = listening()
       const tool = Effect.gen(function* () {
