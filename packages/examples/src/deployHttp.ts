@@ -7,7 +7,7 @@ import { createServer } from "node:http"
 import { Tools } from "./deployTool.ts"
 
 const Server = Layer.unwrap(
-  Effect.map(Config.Port("PORT").pipe(Config.withDefault(3000)), (port) =>
+  Effect.map(Config.Int("PORT").pipe(Config.withDefault(3000)), (port) =>
     NodeHttpServer.layer(createServer, { host: "127.0.0.1", port, gracefulShutdownTimeout: "1 second" })
   )
 )

@@ -46,6 +46,7 @@ export const deploy = Tool.make("deploy", {
     if (sure.action !== "accept" || !sure.content.confirm) return nothing
     for (const [step, message] of ["uploading", "switching", "checking"].entries()) {
       yield* Progress.report({ message, progress: step + 1, total: 3 })
+      yield* Effect.sleep("50 millis")
     }
     return `Deployed ${build} to ${environment}.`
   })

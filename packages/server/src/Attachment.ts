@@ -66,15 +66,22 @@ const progressOf = (request: ServerContext, maxBacklog: number): Pick<SdkAttachm
         if (unsent < maxBacklog) send(update)
         else latest = update
       }),
-    flush: Effect.suspend(() =>
-      unsent === 0
-        ? Effect.void
-        : Effect.callback<void>((resume) => {
-            drained = () => resume(Effect.void)
-          })
-    )
+    flush: Effect.suspend(() => {
+      if (last === undefined) return Effect.void
+      const allSent =
+        unsent === 0
+          ? Effect.void
+          : Effect.callback<void>((resume) => {
+              drained = () => resume(Effect.void)
+            })
+      return Effect.andThen(allSent, nextTurn)
+    })
   }
 }
+
+// A client that reads the last notification and the result in one go may have forgotten the token when it comes to the
+// notification (the SDK's own client does so): the result takes the next turn of the loop.
+const nextTurn = Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
 
 // The clock of a question is that of its call (M67), not the SDK's.
 const noTimeout = 2_147_483_647
