@@ -241,6 +241,8 @@ describe("the check", () => {
     const check = ArgumentsCheck.make(object({ name: "x", type: "string" }))
     assert.strictEqual(check(JSON.parse('{"x":2.50}'))?.detail, "expected string, got 2.5")
     assert.strictEqual(check({ x: 2.5 }, "not the text")?.detail, "expected string, got 2.5")
+    const deep = `{"x":2.50,"y":${"[".repeat(100_000)}${"]".repeat(100_000)}}`
+    assert.match(check(JSON.parse(deep), deep)?.detail ?? "", /^expected string, got 2\.50?$/)
   })
 
   it("C190: an enum lists its values in the same form", () => {

@@ -179,7 +179,7 @@ describe("canonical JSON", () => {
 })
 
 describe("the definition and its hash", () => {
-  it("C20: the members of a definition are a closed list, in this order", () => {
+  it("C7 C9 C20: the members of a definition are a closed list, in this order", () => {
     const tool = { name: "t", description: "d", parameters: { type: "object" }, strict: true, sequential: true, x: 1 }
     assert.strictEqual(
       JSON.stringify(Canonical.definition(tool)),
@@ -187,7 +187,7 @@ describe("the definition and its hash", () => {
     )
   })
 
-  it("C5 C21: what is missing becomes what it means, and what is not true is dropped", () => {
+  it("C3 C4 C5 C8 C21: what is missing becomes what it means, and what is not true is dropped", () => {
     const expected =
       '{"type":"function","name":"ping","description":"","parameters":{"type":"object","properties":{},"required":[]}}'
     for (const self of [
@@ -251,6 +251,12 @@ describe("the definition and its hash", () => {
       hash({ name: "t", parameters, strict: true }),
       "sha256:35b90a29614c5e5514df5ca027efa03a8533354e0fca3e441b96eca0cb5a161a"
     )
+  })
+
+  it("C11: properties other than strict do not change the hash", () => {
+    const self = { name: "t", description: "d" }
+    assert.strictEqual(hash({ ...self, ...{ sequential: true, replay: "safe", annotations: {} } }), hash(self))
+    assert.notStrictEqual(hash({ ...self, strict: true }), hash(self))
   })
 
   it("C24: any other definition is another tool", () => {

@@ -345,6 +345,10 @@ describe("descriptions", () => {
   it.each([
     ["of a schema with checks", Schema.String.check(Schema.isPattern(/a/i)).annotate(described("d"))],
     ["before the checks", Schema.String.annotate(described("d")).check(Schema.isPattern(/a/i))],
+    [
+      "of the last of several checks",
+      Schema.String.check(Schema.isPattern(/a/i, { description: "first" }), Schema.isPattern(/b/i, described("d")))
+    ],
     ["of a transformation", Schema.FiniteFromString.annotate(described("d"))],
     ["of the encoded side", Schema.FiniteFromString.pipe(Schema.annotateEncoded(described("d")))],
     ["inside NullOr", Schema.NullOr(Schema.String.annotate(described("d")))],
@@ -640,6 +644,28 @@ describe("constraints", () => {
     ]
   ] satisfies ReadonlyArray<readonly [string, Schema.Constraint, string]>)("C165: %s", (_name, schema, expected) => {
     assert.strictEqual(field(schema), expected)
+  })
+
+  it("C165: of several bounds the tightest", () => {
+    const schema = Schema.String.check(
+      Schema.isMinCodePoints(4),
+      Schema.isMinCodePoints(2),
+      Schema.isMaxLength(8),
+      Schema.isMaxLength(9)
+    )
+    assert.strictEqual(field(schema), '{"type":"string","minLength":4,"maxLength":8}')
+  })
+
+  const says = (fragment: Record<string, unknown>) => Schema.makeFilter(() => true, { toJsonSchema: () => fragment })
+
+  it("C165: what the author says of a check, where it can stand in a schema", () => {
+    assert.strictEqual(field(Schema.Finite.check(says({ minimum: Number.NEGATIVE_INFINITY }))), '{"type":"number"}')
+    assert.strictEqual(field(Schema.String.check(says({ pattern: String.raw`a\-b` }))), '{"type":"string"}')
+    assert.strictEqual(field(Schema.String.check(says({ minimum: 1, $ref: "#" }))), '{"type":"string"}')
+    const both = Schema.makeFilterGroup([Schema.isMinLength(1), Schema.isMaxLength(5)], {
+      toJsonSchema: () => ({ maxLength: 4 })
+    })
+    assert.strictEqual(field(Schema.String.check(both)), '{"type":"string","maxLength":4}')
   })
 
   it("C165: not under strict", () => {
