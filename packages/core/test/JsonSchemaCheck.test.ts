@@ -230,6 +230,12 @@ describe("JsonSchemaCheck", () => {
     assert.strictEqual(words(beside, { a: "long" }), "a: must NOT have more than 1 characters")
   })
 
+  it("a number too large for a double is no number", () => {
+    assert.strictEqual(words({ type: "number" }, JSON.parse("1e400")), "must be number")
+    assert.strictEqual(words({ type: "integer" }, JSON.parse("-1e400")), "must be integer")
+    assert.isUndefined(words({ type: "integer" }, JSON.parse("2.0e0")))
+  })
+
   it("only a value's own members count", () => {
     assert.strictEqual(words({ required: ["toString"] }, {}), "must have required property 'toString'")
     assert.isUndefined(words({ properties: { constructor: { type: "string" } } }, {}))

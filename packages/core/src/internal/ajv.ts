@@ -25,7 +25,8 @@ const make = (dialect: Dialect, options: Options): Ajv =>
   // In draft-07 whatever stands beside a `$ref` is ignored.
   dialect === "draft-07" ? new Ajv({ ...options, ignoreKeywordsWithRef: true }) : new Ajv2020(options)
 
-const quiet: Options = { strict: false, logger: false, ownProperties: true }
+// `1e400` is JSON, and no number that anybody could use.
+const quiet: Options = { strict: false, strictNumbers: true, logger: false, ownProperties: true }
 
 /** A value made at its first use. */
 const lazy = <A>(create: () => A): (() => A) => {
