@@ -51,7 +51,9 @@ export const CallReply = Schema.Struct({
   responses: Schema.Record(Schema.String, Schema.Json),
   /** Of this request: it may no longer be able to carry a question. */
   capabilities: Schema.Json,
-  binding: Binding
+  binding: Binding,
+  /** The id of the request, by which it is known again when it is repeated. */
+  request: Schema.optionalKey(Schema.Union([Schema.String, Schema.Finite]))
 })
 export interface CallReply extends Schema.Schema.Type<typeof CallReply> {}
 

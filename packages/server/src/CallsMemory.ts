@@ -8,10 +8,11 @@ import type { ToolResult } from "@agenttool/core"
 import * as Elicitor from "@agenttool/core/Elicitor"
 import * as Form from "@agenttool/core/Form"
 import * as Progress from "@agenttool/core/Progress"
+import * as Steps from "@agenttool/core/Steps"
 import * as Tool from "@agenttool/core/Tool"
 import * as ToolCall from "@agenttool/core/ToolCall"
 import * as ToolError from "@agenttool/core/ToolError"
-import * as Clock from "effect/Clock"
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -19,18 +20,22 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberSet from "effect/FiberSet"
-import * as Latch from "effect/Latch"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import { randomBytes } from "node:crypto"
 import * as Asking from "./Asking.ts"
+import * as CallJournal from "./CallJournal.ts"
 import * as CallResult from "./CallResult.ts"
 import * as Calls from "./Calls.ts"
 import * as Capabilities from "./Capabilities.ts"
+import * as ClientRequests from "./ClientRequests.ts"
 import * as HostContext from "./HostContext.ts"
 import * as McpSession from "./McpSession.ts"
+import * as Parked from "./Parked.ts"
 import * as Registry from "./Registry.ts"
+import * as Repeats from "./Repeats.ts"
+import * as RunJournal from "./RunJournal.ts"
 import * as RunState from "./RunState.ts"
 import * as ServedElicitor from "./ServedElicitor.ts"
 import * as Settings from "./Settings.ts"
@@ -44,6 +49,7 @@ interface Run {
   readonly request: Calls.CallRequest
   readonly served: Registry.Served
   readonly call: ToolCall.Call
+  readonly journal: RunJournal.RunJournal | undefined
   readonly replies: Map<string, Deferred.Deferred<Asking.Reply, Asking.Refused>>
   readonly early: Map<string, Schema.Json>
   readonly events: Array<RunState.Event>
@@ -52,6 +58,10 @@ interface Run {
   asked: number
   updates: number
   stopping: StopReason.StopReason | undefined
+  /** The state that was spent last: its turn may be asked for again. */
+  spent: string | undefined
+  /** What is to be delivered at the first question without a recorded answer: the reply that has revived the run. */
+  reviving: Calls.CallReply | undefined
   attachment: Calls.Attachment | undefined
   waiter: Deferred.Deferred<Calls.Turn> | undefined
   fiber: Fiber.Fiber<unknown, unknown> | undefined
@@ -64,17 +74,19 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     const settings = yield* Settings.Settings
     const names = yield* StateNames.StateNames
     const registry = yield* Registry.Registry
-    const clock = yield* Clock.Clock
     const base = yield* HostContext.capture
     const fibers = yield* FiberSet.make<unknown, unknown>()
 
+    const journal = yield* CallJournal.CallJournal
     const compile = yield* Form.makeCompiler({ capacity: keptForms })
-    const abandonMillis = Duration.toMillis(settings.abandonAfter)
+    const repeats = yield* Repeats.make
     const runs = new Set<Run>()
-    // Filed in the order of their deadlines, since every call waits equally long.
-    const parked = new Map<string, { readonly run: Run; readonly deadline: number }>()
-    const parkedPer = new Map<string, number>()
-    const somethingParked = Latch.makeUnsafe(false)
+    const parked = yield* Parked.make<Run>({
+      abandonMillis: Duration.toMillis(settings.abandonAfter),
+      max: settings.maxParked,
+      maxPerOwner: settings.maxParkedPerSession,
+      due: (run) => stop(run, "Abandoned")
+    })
     let calls = 0
 
     const fork = (effect: Effect.Effect<unknown, unknown>, context: Context.Context<never>) => {
@@ -103,16 +115,13 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
           fork(Effect.andThen(Effect.yieldNow, close(run)), base)
           return
         case "Park":
-          parked.set(action.state, { run, deadline: clock.currentTimeMillisUnsafe() + abandonMillis })
-          countParked(run, 1)
+          parked.add(action.state, ownerOf(run), run)
           run.attachment = undefined
-          somethingParked.openUnsafe()
           // It was given time to end; nobody will be there to go on with it.
           if (run.stopping !== undefined) stop(run, run.stopping)
           return
         case "Unpark":
-          parked.delete(action.state)
-          countParked(run, -1)
+          parked.remove(action.state)
           return
         case "Reply": {
           const waiter = run.waiter
@@ -146,13 +155,36 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     }
 
     const close = (run: Run) =>
-      Effect.sync(() => {
-        const owner = ownerOf(run)
-        const room =
-          parked.size < settings.maxParked &&
-          (parkedPer.get(owner) ?? 0) < (owner === "" ? Infinity : settings.maxParkedPerSession)
-        dispatch(run, { _tag: "Closes", state: names.issue(run.id, run.state.round + 1), room })
+      Effect.suspend(() => {
+        const { attachment, reviving, waiter } = run
+        const state = names.issue(run.id, run.state.round + 1)
+        if (reviving === undefined) {
+          dispatch(run, { _tag: "Closes", state, room: parked.hasRoom(ownerOf(run)) })
+          return Effect.void
+        }
+        // Nobody is to be asked what the reply that is here already answers.
+        run.reviving = undefined
+        run.waiter = undefined
+        dispatch(run, { _tag: "Closes", state, room: true })
+        parked.remove(state)
+        return Effect.andThen(
+          record(run, reviving),
+          Effect.sync(() => {
+            run.waiter = waiter
+            run.attachment = attachment
+            dispatch(run, { _tag: "Returns", responses: reviving.responses, capabilities: reviving.capabilities })
+          })
+        )
       })
+
+    // Recorded before it is delivered. A run that has been taken over meanwhile is not ours to go on with.
+    const record = (run: Run, reply: Calls.CallReply): Effect.Effect<void> => {
+      if (run.journal === undefined || run.state.phase._tag !== "Parked") return Effect.void
+      const sent = run.state.open.filter((open) => open.sent).map(({ question }) => question)
+      return Effect.map(run.journal.round(run.state.round, sent, reply.responses), (mine) => {
+        if (!mine) stop(run, "Superseded")
+      })
+    }
 
     // The bound per session falls on the session where there is one, else on the principal.
     const ownerOf = ({ request: { binding } }: Run): string =>
@@ -162,33 +194,20 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
           ? `principal ${binding.principal}`
           : ""
 
-    const countParked = (run: Run, change: 1 | -1): void => {
-      const owner = ownerOf(run)
-      const count = (parkedPer.get(owner) ?? 0) + change
-      if (count === 0) parkedPer.delete(owner)
-      else parkedPer.set(owner, count)
-    }
-
     const stop = (run: Run, reason: StopReason.StopReason): void =>
-      dispatch(run, { _tag: "Stops", reason, result: CallResult.stopped(run.request.tool, StopReason.text(reason)) })
+      dispatch(run, {
+        _tag: "Stops",
+        reason,
+        result: goesOnElsewhere.has(reason)
+          ? CallResult.notWaiting(run.request.tool)
+          : CallResult.stopped(run.request.tool, StopReason.text(reason))
+      })
 
-    // ----- abandonment: one fiber for all parked calls
-
-    yield* Effect.forkScoped(
-      Effect.forever(
-        Effect.suspend(() => {
-          const [first] = parked.values()
-          if (first === undefined) {
-            somethingParked.closeUnsafe()
-            return somethingParked.await
-          }
-          const left = first.deadline - clock.currentTimeMillisUnsafe()
-          if (left > 0) return Effect.sleep(left)
-          stop(first.run, "Abandoned")
-          return Effect.void
-        })
-      )
-    )
+    const stopForGood = (run: Run, reason: StopReason.StopReason): Effect.Effect<never> =>
+      Effect.suspend(() => {
+        stop(run, reason)
+        return Effect.never
+      })
 
     // ----- what a run does
 
@@ -201,6 +220,9 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         run.early.delete(id)
         if (early !== undefined && asked.fits(early)) return Effect.succeed(Asking.response(early))
         const question: Calls.InputRequest = { id, method: asked.method, params: asked.params }
+        const recorded = run.journal?.replay(question)
+        if (recorded?._tag === "Answer") return Effect.succeed(Asking.response(recorded.response))
+        if (recorded?._tag === "Diverged") return stopForGood(run, "Diverged")
         const reply = Deferred.makeUnsafe<Asking.Reply, Asking.Refused>()
         run.replies.set(id, reply)
         const push = run.attachment?.ask
@@ -233,11 +255,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         Effect.mapError(Effect.timeoutOption(push, settings.abandonAfter), ({ message }) => Asking.pushFailed(message)),
         Option.match({
           onSome: (response) => Effect.succeed(Asking.response(response)),
-          onNone: () =>
-            Effect.suspend(() => {
-              stop(run, "Abandoned")
-              return Effect.never
-            })
+          onNone: () => stopForGood(run, "Abandoned")
         })
       )
 
@@ -283,13 +301,12 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         Context.add(Progress.Progress, { update: (update) => report(run, update) })
       )
       const { capabilities } = run.request
+      const asking: Asking.Ask = (asked) => ask(run, asked)
+      const whole = run.journal === undefined ? host : Context.add(host, Steps.Steps, run.journal.steps)
+      const able = ClientRequests.provide(whole, capabilities, asking)
       return Capabilities.offersElicitation(capabilities)
-        ? Context.add(
-            host,
-            Elicitor.Elicitor,
-            ServedElicitor.make({ capabilities, compile, ask: (question) => ask(run, question) })
-          )
-        : host
+        ? Context.add(able, Elicitor.Elicitor, ServedElicitor.make({ capabilities, compile, ask: asking }))
+        : able
     }
 
     const waitForTurn = (run: Run, waiter: Deferred.Deferred<Calls.Turn>) =>
@@ -311,7 +328,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         if (which === "all") return true
         if ("session" in which) return run.request.binding.session === which.session
         if ("registration" in which) return run.served.registration === which.registration
-        return parked.get(which.state)?.run === run
+        return parked.get(which.state) === run
       }
 
     const select = (which: Calls.Which | "all"): ReadonlyArray<Run> => Array.from(runs).filter(matches(which))
@@ -322,60 +339,130 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         discard: true
       })
 
+    const begin = (
+      served: Registry.Served,
+      request: Calls.CallRequest,
+      attachment: Calls.Attachment,
+      around: Context.Context<never>,
+      revived?: {
+        readonly id: string
+        readonly past: CallJournal.Past
+        readonly reply: Calls.CallReply
+        readonly round: number
+      }
+    ): Effect.Effect<Calls.Turn> => {
+      const call = ToolCall.fromValue({ id: `mcp_${++calls}`, tool: request.tool, value: request.arguments })
+      const fault = Tool.faultOf(served.tool, call)
+      if (fault !== undefined) {
+        const refused: Calls.Turn = { _tag: "Done", result: CallResult.failure(served.tool, fault) }
+        return Effect.as(McpSession.ended, refused)
+      }
+      const journaled = journal !== CallJournal.none && request.binding.session === undefined
+      const id = revived?.id ?? (journaled ? randomBytes(16).toString("hex") : String(calls))
+      const run: Run = {
+        id,
+        request,
+        served,
+        call,
+        journal: journaled
+          ? RunJournal.make(
+              journal,
+              id,
+              request,
+              revived?.past,
+              Effect.suspend(() => stopForGood(run, "Superseded"))
+            )
+          : undefined,
+        replies: new Map(),
+        early: new Map(Object.entries(request.responses)),
+        events: [],
+        state: RunState.initial(request.capabilities),
+        busy: false,
+        asked: 0,
+        updates: 0,
+        stopping: undefined,
+        spent: undefined,
+        reviving: undefined,
+        attachment: undefined,
+        waiter: undefined,
+        fiber: undefined
+      }
+      if (revived !== undefined && run.journal !== undefined) {
+        const { rounds } = run.journal
+        run.state = { ...run.state, requests: rounds + 1, round: rounds }
+        if (revived.round > rounds) run.reviving = revived.reply
+      }
+      const waiter = attach(run, attachment)
+      runs.add(run)
+      // What a tool needs was in the context of its registration: `McpServer.tools` has asked for it.
+      const body = execute(run) as Effect.Effect<unknown, unknown>
+      run.fiber = fork(
+        Effect.ensuring(
+          Effect.onExit(body, (exit) => run.journal?.end(goesOn(exit)) ?? Effect.void),
+          McpSession.ended
+        ),
+        contextOf(run, around)
+      )
+      // Whatever goes wrong here, nobody waits for ever.
+      run.fiber.addObserver(() =>
+        dispatch(run, { _tag: "Ends", result: CallResult.stopped(request.tool, StopReason.text(undefined)) })
+      )
+      return waitForTurn(run, waiter)
+    }
+
+    const notWaiting = (reply: Calls.CallReply, why: Calls.NotWaiting["why"]) =>
+      Effect.fail(new Calls.NotWaiting({ tool: reply.tool, why }))
+
+    /** No run is parked here under this state: a repeat, a run of another process, a spent state, or none of ours. */
+    const elsewhere = (
+      reply: Calls.CallReply,
+      attachment: Calls.Attachment,
+      around: Context.Context<never>
+    ): Effect.Effect<Calls.Turn, Calls.NotWaiting> => {
+      const repeated = repeats.find(reply)
+      if (repeated !== undefined) return Deferred.await(repeated)
+      const name = Option.getOrUndefined(names.read(reply.state))
+      if (name === undefined) return notWaiting(reply, "unknown")
+      const { round, runId } = name
+      const served = registry.get(reply.tool)
+      if (runId === undefined || round === undefined || served === undefined) return notWaiting(reply, "spent")
+      return Effect.flatMap(
+        journal.claim(runId, round, reply.tool, reply.binding),
+        Option.match({
+          onNone: () => notWaiting(reply, "spent"),
+          onSome: (past) => begin(served, past.request, attachment, around, { id: runId, past, reply, round })
+        })
+      )
+    }
+
     const service: Calls.Calls["Service"] = {
       start: (request, attachment) =>
         Effect.withFiber((fiber) => {
           const served = registry.get(request.tool)
-          if (served === undefined) return Effect.fail(new Calls.UnknownTool({ tool: request.tool }))
-          const call = ToolCall.fromValue({ id: `mcp_${++calls}`, tool: request.tool, value: request.arguments })
-          const fault = Tool.faultOf(served.tool, call)
-          if (fault !== undefined) {
-            const refused: Calls.Turn = { _tag: "Done", result: CallResult.failure(served.tool, fault) }
-            return Effect.as(McpSession.ended, refused)
-          }
-          const run: Run = {
-            id: String(calls),
-            request,
-            served,
-            call,
-            replies: new Map(),
-            early: new Map(Object.entries(request.responses)),
-            events: [],
-            state: RunState.initial(request.capabilities),
-            busy: false,
-            asked: 0,
-            updates: 0,
-            stopping: undefined,
-            attachment: undefined,
-            waiter: undefined,
-            fiber: undefined
-          }
-          const waiter = attach(run, attachment)
-          runs.add(run)
-          const context = contextOf(run, fiber.context)
-          // What a tool needs was in the context of its registration: `McpServer.tools` has asked for it.
-          const body = execute(run) as Effect.Effect<unknown, unknown>
-          run.fiber = fork(Effect.ensuring(body, McpSession.ended), context)
-          // Whatever goes wrong here, nobody waits for ever.
-          run.fiber.addObserver(() =>
-            dispatch(run, { _tag: "Ends", result: CallResult.stopped(request.tool, StopReason.text(undefined)) })
-          )
-          return waitForTurn(run, waiter)
+          return served === undefined
+            ? Effect.andThen(McpSession.ended, Effect.fail(new Calls.UnknownTool({ tool: request.tool })))
+            : begin(served, request, attachment, fiber.context)
         }),
       resume: (reply, attachment) =>
-        Effect.suspend(() => {
-          const entry = parked.get(reply.state)
-          if (entry === undefined) {
-            const why = Option.isSome(names.read(reply.state)) ? "spent" : "unknown"
-            return Effect.fail(new Calls.NotWaiting({ tool: reply.tool, why }))
-          }
-          const { run } = entry
+        Effect.withFiber((fiber) => {
+          const run = parked.get(reply.state)
+          if (run === undefined) return elsewhere(reply, attachment, fiber.context)
           if (run.request.tool !== reply.tool || !sameBinding(run.request.binding, reply.binding)) {
-            return Effect.fail(new Calls.NotWaiting({ tool: reply.tool, why: "foreign" }))
+            return notWaiting(reply, "foreign")
           }
-          const waiter = attach(run, attachment)
-          dispatch(run, { _tag: "Returns", responses: reply.responses, capabilities: reply.capabilities })
-          return waitForTurn(run, waiter)
+          // Spend, record, deliver: in this order, and not to be interrupted between.
+          parked.remove(reply.state)
+          return Effect.uninterruptibleMask((restore) =>
+            Effect.flatMap(record(run, reply), () => {
+              if (!isWaiting(run, reply.state)) return notWaiting(reply, "spent")
+              const waiter = attach(run, attachment)
+              if (run.spent !== undefined) repeats.forget(run.spent)
+              run.spent = reply.state
+              repeats.keep(reply, waiter)
+              dispatch(run, { _tag: "Returns", responses: reply.responses, capabilities: reply.capabilities })
+              return restore(waitForTurn(run, waiter))
+            })
+          )
         }),
       interrupt: (which, reason) =>
         Effect.sync(() => {
@@ -402,6 +489,19 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     return service
   })
 )
+
+const isWaiting = ({ state: { phase } }: Run, state: string): boolean =>
+  (phase._tag === "Parked" || phase._tag === "Finished") && phase.state === state
+
+// Another process has this run, or it can go on nowhere: its client is told to call again.
+const goesOnElsewhere: ReadonlySet<StopReason.StopReason> = new Set(["Superseded", "Diverged"])
+
+/** Whether the journal of a run that ended so is left for another process to go on with. */
+const goesOn = (exit: Exit.Exit<unknown, unknown>): boolean => {
+  if (Exit.isSuccess(exit) || !Cause.hasInterruptsOnly(exit.cause)) return false
+  const reason = Option.getOrUndefined(StopReason.of(exit.cause))
+  return reason === undefined || reason === "ToolRemoved" || reason === "ServerClosed" || reason === "Superseded"
+}
 
 // Forms that are kept compiled: a tool that writes its form where it asks makes a new one in every call.
 const keptForms = 256

@@ -35,3 +35,12 @@ export const carries = (capabilities: Schema.Json, request: Calls.InputRequest):
       return Predicate.isObject(member(capabilities, "roots"))
   }
 }
+
+/** Whether a capability is offered, with everything that is wanted of it: `has(c, "sampling", { tools: {} })`. */
+export const has = (capabilities: unknown, name: string, wanted: unknown): boolean => {
+  const offered = member(capabilities, name)
+  if (!Predicate.isObject(offered)) return false
+  return Predicate.isObject(wanted)
+    ? Object.entries(wanted).every(([inner, value]) => has(offered, inner, value))
+    : true
+}

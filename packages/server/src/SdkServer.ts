@@ -18,6 +18,7 @@ import { randomBytes } from "node:crypto"
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
+  MissingRequiredClientCapabilityError,
   PROTOCOL_VERSION_META_KEY,
   ProtocolError,
   ProtocolErrorCode,
@@ -30,6 +31,7 @@ import {
 import * as Attachment from "./Attachment.ts"
 import * as CallResult from "./CallResult.ts"
 import * as Calls from "./Calls.ts"
+import * as ClientRequests from "./ClientRequests.ts"
 import * as Definition from "./Definition.ts"
 import * as Facts from "./Facts.ts"
 import * as HostContext from "./HostContext.ts"
@@ -169,10 +171,20 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
         }
         const { name } = request.params
         const offered = isLegacy(client) && !connection.canAsk ? {} : client.capabilities
+        const served = registry.get(name)
+        const lacking = served === undefined ? undefined : ClientRequests.missing(served.tool, offered)
+        if (lacking !== undefined) return refuseCapability(client, name, lacking)
         const turn: Effect.Effect<Calls.Turn, Calls.NotWaiting | Calls.UnknownTool> =
           typeof state === "string" && state !== ""
             ? calls.resume(
-                { tool: name, state, responses: responsesOf(context), capabilities: offered, binding },
+                {
+                  tool: name,
+                  state,
+                  responses: responsesOf(context),
+                  capabilities: offered,
+                  binding,
+                  request: context.mcpReq.id
+                },
                 attachment
               )
             : calls.start(
@@ -239,6 +251,13 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
 const cancelled = new ProtocolError(ProtocolErrorCode.InternalError, "cancelled")
 
 const isLegacy = (client: McpSession.Client): boolean => client.protocolVersion < Wire.firstModernVersion
+
+/** The tool cannot do without what this client does not offer (P14). */
+const refuseCapability = (client: McpSession.Client, tool: string, lacking: Schema.JsonObject): CallToolResult => {
+  const text = `tool ${JSON.stringify(tool)} needs a client that offers ${Object.keys(lacking).join(", ")}`
+  if (isLegacy(client)) return { isError: true, content: [{ type: "text", text: `mcpserver: ${text}` }] }
+  throw new MissingRequiredClientCapabilityError({ requiredCapabilities: lacking }, text)
+}
 
 /** What a 2025 client said at `initialize`, or what this very request says (2026-07-28). */
 const readClient = (server: Server, request: ServerContext): McpSession.Client => {

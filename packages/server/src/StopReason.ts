@@ -14,6 +14,7 @@ import * as Schema from "effect/Schema"
  * - `ToolRemoved`: the registration of the tool was released.
  * - `ServerClosed`: the server stops.
  * - `Superseded`: another process has taken the call over.
+ * - `Diverged`: a call that was to go on here asks something else than it asked before.
  */
 export const StopReason = Schema.Literals([
   "Cancelled",
@@ -21,7 +22,8 @@ export const StopReason = Schema.Literals([
   "SessionEnded",
   "ToolRemoved",
   "ServerClosed",
-  "Superseded"
+  "Superseded",
+  "Diverged"
 ])
 export type StopReason = typeof StopReason.Type
 
@@ -67,6 +69,8 @@ export const text = (reason: StopReason | undefined): string => {
       return "the server is shutting down"
     case "Superseded":
       return "another process has taken it over"
+    case "Diverged":
+      return "the tool has changed"
     case undefined:
       return "interrupted"
   }
