@@ -1,8 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer, Option, Schema } from "effect"
+import { TestClock } from "effect/testing"
 import * as Elicitor from "@agenttool/core/Elicitor"
 import * as Form from "@agenttool/core/Form"
 import * as Question from "@agenttool/core/Question"
+import * as Tool from "@agenttool/core/Tool"
+import * as ToolCall from "@agenttool/core/ToolCall"
 
 const deploy = Effect.fn("deploy")(function* (build: string) {
   const answer = yield* Elicitor.ask({
@@ -52,21 +55,63 @@ describe("Elicitor", () => {
     })
   )
 
-  it.effect("C93, C124: the elicitor runs under the tool's context", () =>
+  it.effect("C93, C124: the elicitor runs under the tool's context, with the call in it", () =>
     Effect.gen(function* () {
-      class Call extends Context.Service<Call, string>()("test/Call") {}
+      class Host extends Context.Service<Host, string>()("test/Host") {}
       const elicitor = Elicitor.layer({
         ask: () =>
-          Effect.map(Effect.serviceOption(Call), (call) =>
-            Question.accept({ by: Option.getOrElse(call, () => "nobody") })
+          Effect.gen(function* () {
+            const call = Option.map(yield* ToolCall.option, ({ id, tool }) => `${tool} ${id}`)
+            const host = yield* Effect.serviceOption(Host)
+            return Question.accept({
+              by: Option.getOrElse(call, () => "nobody"),
+              host: Option.getOrElse(host, () => "")
+            })
+          })
+      })
+      const asks = Tool.make("asks", {
+        execute: () => Effect.map(Elicitor.ask({ message: "Who?" }), (answer) => JSON.stringify(answer))
+      })
+      const call = ToolCall.make({ id: "call_1", tool: "asks" })
+      const result = yield* Tool.runCall(asks, call).pipe(Effect.provide(elicitor), Effect.provideService(Host, "here"))
+      assert.strictEqual(result.output, '{"action":"accept","content":{"by":"asks call_1","host":"here"}}')
+      assert.deepStrictEqual(
+        yield* Effect.provide(Elicitor.ask({ message: "Who?" }), elicitor),
+        Question.accept({ by: "nobody", host: "" })
+      )
+    })
+  )
+
+  it.effect("C129: the tool waits where it asked, with all it holds, and goes on from there", () =>
+    Effect.gen(function* () {
+      const events: Array<string> = []
+      const answered = yield* Deferred.make<Question.Answer>()
+      const elicitor = Elicitor.layer({ ask: () => Deferred.await(answered) })
+      const asks = Tool.make("asks", {
+        execute: () =>
+          Effect.scoped(
+            Effect.gen(function* () {
+              yield* Effect.acquireRelease(
+                Effect.sync(() => void events.push("acquired")),
+                () => Effect.sync(() => void events.push("released"))
+              )
+              const yes = yield* Elicitor.confirm("Sure?")
+              events.push(`confirmed ${yes}`)
+            })
           )
       })
-      const asked = Elicitor.ask({ message: "Who asks?" })
-      const inner = asked.pipe(Effect.provideService(Call, "call_1"), Effect.provide(elicitor))
-      assert.deepStrictEqual(yield* inner, Question.accept({ by: "call_1" }))
-      const outer = asked.pipe(Effect.provide(elicitor), Effect.provideService(Call, "call_1"))
-      assert.deepStrictEqual(yield* outer, Question.accept({ by: "call_1" }))
-      assert.deepStrictEqual(yield* Effect.provide(asked, elicitor), Question.accept({ by: "nobody" }))
+      const running = yield* Effect.forkChild(Effect.provide(Tool.run(asks, {}), elicitor), { startImmediately: true })
+      yield* TestClock.adjust("30 days")
+      assert.deepStrictEqual(events, ["acquired"])
+      yield* Deferred.succeed(answered, Question.accept({ confirm: true }))
+      yield* Fiber.join(running)
+      assert.deepStrictEqual(events, ["acquired", "confirmed true", "released"])
+
+      // Stopped while it waits, it lets go of what it holds.
+      const never = Elicitor.layer({ ask: () => Effect.never })
+      const stopped = yield* Effect.forkChild(Effect.provide(Tool.run(asks, {}), never), { startImmediately: true })
+      yield* Fiber.interrupt(stopped)
+      assert.deepStrictEqual(events.slice(3), ["acquired", "released"])
     })
   )
 

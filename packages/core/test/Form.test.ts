@@ -301,6 +301,8 @@ describe("Form of a Schema", () => {
     refused(Schema.Record(Schema.String, Schema.String), "an object inside a form is not allowed")
     refused(Schema.Array(Schema.String), "a list in a form is a choice among given texts")
     refused(Schema.Tuple([Schema.Literal("a")]), "a list in a form is a choice among given texts")
+    const mixed = Schema.TupleWithRest(Schema.Tuple([Schema.Literal("x")]), [Schema.Literals(["a", "b"])])
+    refused(mixed, "a list in a form is a choice among given texts")
     refused(Schema.NullOr(Schema.String), "`null` is no answer: make the field optional")
     refused(Schema.optional(Schema.NullOr(Schema.String)), "`null` is no answer: make the field optional")
     refused(Schema.UndefinedOr(Schema.String), "`undefined` has no JSON: make the field optional")

@@ -239,7 +239,14 @@ describe("JsonSchemaCheck", () => {
   it("only a value's own members count", () => {
     assert.strictEqual(words({ required: ["toString"] }, {}), "must have required property 'toString'")
     assert.isUndefined(words({ properties: { constructor: { type: "string" } } }, {}))
-    assert.strictEqual(refusal({ $ref: "#/constructor" }), '$ref: "#/constructor" leads to nothing')
+    assert.strictEqual(refusal({ $ref: "#/__proto__" }), '$ref: "#/__proto__" leads to nothing')
+  })
+
+  it("C192: a schema is left as it was written", () => {
+    const schema = { $async: true, type: "object", properties: { a: { type: "string", nullable: true } } }
+    const before = JSON.stringify(schema)
+    assert.strictEqual(words(schema, { a: null }), "a: must be string")
+    assert.strictEqual(JSON.stringify(schema), before)
   })
 
   it("C192: schemas do not know of each other, and later changes to one are not seen", () => {

@@ -113,6 +113,15 @@ describe("linearRegExp", () => {
     }
   })
 
+  it("what a lookaround says of a position is asked once", () => {
+    let spent = 0
+    const pattern = compiled("^(?:(?=(?:(?=a*c|a)a)*$)a)*$", (states) => {
+      spent += states
+    })
+    assert.isTrue(pattern.test("a".repeat(200)))
+    assert.isBelow(spent, 5 * 200 * 200)
+  })
+
   it("a match is given up where whoever counts the work says so", () => {
     const stop = new Error("enough")
     const counted = compiled("^(?=(.*)*$)a*$", () => {

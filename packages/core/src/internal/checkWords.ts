@@ -20,17 +20,11 @@ const named = (name: unknown): string => quote(bounded(typeof name === "string" 
 
 /** The line for a list of errors; the last one is that of the outermost keyword. */
 export const words = (value: unknown, errors: ReadonlyArray<ErrorObject>): string => {
-  const [path, text] = wordsOf(value, errors)
-  return bounded(oneLine(path === "" ? text : `${path}: ${text}`), maxText)
-}
-
-const wordsOf = (value: unknown, errors: ReadonlyArray<ErrorObject>): readonly [path: string, text: string] => {
   const error = errors.at(-1)
-  if (error === undefined) return ["", "does not fit"]
-  const inner = errors.slice(0, -1)
-  // "must match \"then\" schema" says nothing: what failed in it does.
-  if (error.keyword === "if" && inner.length > 0) return wordsOf(value, inner)
-  return [pathOf(value, error.instancePath), `${messageOf(error)}${branches(value, error, inner)}`]
+  if (error === undefined) return "does not fit"
+  const path = pathOf(value, error.instancePath)
+  const text = `${messageOf(error)}${branches(value, error, errors.slice(0, -1))}`
+  return bounded(oneLine(path === "" ? text : `${path}: ${text}`), maxText)
 }
 
 /** What each alternative wanted, where none fitted. */
