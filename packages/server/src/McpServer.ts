@@ -5,11 +5,17 @@
  * request is read before its tools are there, and the transport is closed before they go.
  */
 import type * as Tool from "@agenttool/core/Tool"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as ManagedRuntime from "effect/ManagedRuntime"
+import type * as Scope from "effect/Scope"
+import type * as AiTool from "effect/ai/Tool"
+import type * as Toolkit from "effect/ai/Toolkit"
 import type { HttpRouter } from "effect/http/HttpRouter"
 import * as Calls from "./Calls.ts"
-import * as CallsMemory from "./CallsMemory.ts"
+import * as CoreModule from "./Core.ts"
+import * as HostServer from "./HostServer.ts"
 import * as Http from "./Http.ts"
 import type * as McpSession from "./McpSession.ts"
 import * as Memory from "./Memory.ts"
@@ -21,10 +27,10 @@ import * as Stdout from "./Stdout.ts"
 
 export { launch } from "./Ending.ts"
 export { RegistrationError } from "./Registry.ts"
-export { TestClient } from "./Memory.ts"
+export { TestCalls, TestClient } from "./Memory.ts"
 
 /** What registrations need, and every transport layer of this module provides. */
-export type Core = Registry.Registry | Calls.Calls
+export type Core = CoreModule.Services
 
 /** What tools need to be registered: all of it, but for what belongs to a call or its session. */
 export type Needs<Tools extends ReadonlyArray<Tool.Any>> = Exclude<
@@ -76,22 +82,13 @@ export interface Options<E, R> extends SdkServer.ServerInfo, Partial<Settings.Se
   readonly registrations: Layer.Layer<never, E, R>
 }
 
-// The options of a layer over what is set around it, over the defaults.
-const settingsLayer = (options: Partial<Settings.Settings>): Layer.Layer<never> =>
-  Layer.effect(
-    Settings.Settings,
-    Effect.map(Effect.service(Settings.Settings), (around) => Settings.make(options, around))
-  )
-
-const coreLayer: Layer.Layer<Core> = Layer.provideMerge(CallsMemory.layer, Registry.layer)
-
 const assemble =
   <E, R>(options: Options<E, R>) =>
   <A, E2, R2>(transport: Layer.Layer<A, E2, R2>): Layer.Layer<A, E | E2, Exclude<R | R2, Core>> =>
     transport.pipe(
       Layer.provide(options.registrations),
-      Layer.provide(coreLayer),
-      Layer.provide(settingsLayer(options))
+      Layer.provide(CoreModule.layer),
+      Layer.provide(CoreModule.settings(options))
     )
 
 /**
@@ -173,7 +170,126 @@ export const layerTest = <E, R>(
   options: Partial<SdkServer.ServerInfo> &
     Memory.Options &
     Partial<Settings.Settings> & { readonly registrations: Layer.Layer<never, E, R> }
-): Layer.Layer<Memory.TestClient, E, Exclude<R, Core>> => {
+): Layer.Layer<Memory.TestClient | Memory.TestCalls, E, Exclude<R, Core>> => {
   const named = { name: "test", version: "0.0.0", ...options }
-  return Memory.layer(named).pipe(assemble(named)) as Layer.Layer<Memory.TestClient, E, Exclude<R, Core>>
+  return Memory.layer(named).pipe(assemble(named)) as Layer.Layer<
+    Memory.TestClient | Memory.TestCalls,
+    E,
+    Exclude<R, Core>
+  >
 }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Open seams
+// ---------------------------------------------------------------------------------------------------------------------
+
+/**
+ * Adds tools to a server of the SDK that the host made (`Server` or `McpServer`), until the scope closes. Its other
+ * capabilities stay as they are; adding again adds to the tools that are there, and a connected client is told.
+ *
+ * @example
+ * ```ts
+ * import { Tool } from "@agenttool/core"
+ * import { McpServer } from "@agenttool/server"
+ * import { Server } from "@modelcontextprotocol/server"
+ * import { Effect } from "effect"
+ *
+ * const ping = Tool.make("ping", { execute: () => Effect.succeed("pong") })
+ * const host = new Server({ name: "host", version: "1.0.0" }, { capabilities: {} })
+ *
+ * const added = McpServer.addTo(host, ping) // Effect<void, RegistrationError, Scope>
+ * ```
+ */
+export const addTo = <Tools extends ReadonlyArray<Tool.Any>>(
+  host: HostServer.Host,
+  ...added: Tools
+): Effect.Effect<void, Registry.RegistrationError, Needs<Tools> | Scope.Scope> =>
+  // Whatever the tools need is taken from the context in which they are added.
+  HostServer.addTo(host, added, CoreModule.layer)
+
+/**
+ * The `tools/call` handler of one tool, for a host that lists it itself by `Definition.make`. Give it the server that it
+ * is put on. Such a server answers no facts, and advertises none (M20).
+ *
+ * @example
+ * ```ts
+ * import { Tool } from "@agenttool/core"
+ * import { McpServer } from "@agenttool/server"
+ * import { Server } from "@modelcontextprotocol/server"
+ * import { Effect } from "effect"
+ *
+ * const ping = Tool.make("ping", { execute: () => Effect.succeed("pong") })
+ * const host = new Server({ name: "host", version: "1.0.0" }, { capabilities: { tools: {} } })
+ *
+ * const put = Effect.map(McpServer.handler(ping), (handler) => host.setRequestHandler("tools/call", handler(host)))
+ * ```
+ */
+export const handler = <T extends Tool.Any>(
+  tool: T
+): Effect.Effect<
+  (server: HostServer.Host) => SdkServer.CallHandler,
+  Registry.RegistrationError,
+  Needs<readonly [T]> | Scope.Scope
+> => HostServer.handler(tool, CoreModule.layer)
+
+/** A server behind the `fetch` of the web platform. `close` stops its calls and waits for their finalizers. */
+export interface WebHandler {
+  readonly fetch: (request: Request) => Promise<Response>
+  readonly close: () => Promise<void>
+}
+
+/**
+ * For hosts without Effect: the endpoint of {@link layerHttp} as a function from a `Request` to a `Response`, for Hono,
+ * Express by an adapter, or bare `node:http`. It answers at every path it is given. Building starts with the first request.
+ *
+ * @example
+ * ```ts
+ * import { Tool } from "@agenttool/core"
+ * import { McpServer } from "@agenttool/server"
+ * import { Effect } from "effect"
+ *
+ * const ping = Tool.make("ping", { execute: () => Effect.succeed("pong") })
+ * const mcp = McpServer.toWebHandler({ name: "demo", version: "1.0.0", registrations: McpServer.tools(ping) })
+ *
+ * export default { fetch: mcp.fetch }
+ * ```
+ */
+export const toWebHandler = <E>(options: Options<E, Core> & Http.Options): WebHandler => {
+  const runtime = ManagedRuntime.make(
+    Layer.effect(Endpoint, Http.endpoint(options)).pipe(assemble(options)) as Layer.Layer<Endpoint, E>
+  )
+  return {
+    fetch: (request) =>
+      runtime.runPromise(
+        Effect.contextWith((context: Context.Context<Endpoint>) =>
+          Effect.promise(() => Context.get(context, Endpoint)(request, context))
+        )
+      ),
+    close: () => runtime.dispose()
+  }
+}
+
+class Endpoint extends Context.Service<Endpoint, Http.Respond>()("@agenttool/server/Endpoint") {}
+
+/**
+ * Registers the tools of an effect/ai `Toolkit` with the handlers that are provided, as effect/ai's own
+ * `McpServer.toolkit` does; see docs/from-effect-ai.md.
+ */
+export const toolkit = <Tools extends Record<string, AiTool.Any>>(
+  kit: Toolkit.Toolkit<Tools>
+): Layer.Layer<
+  never,
+  Registry.RegistrationError,
+  | Core
+  | AiTool.HandlersFor<Tools>
+  | Exclude<AiTool.HandlerServices<Tools[keyof Tools]>, Tool.Provided | McpSession.McpSession>
+> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      // Loaded here: programs without a toolkit do without effect/ai.
+      const bridge = yield* Effect.promise(() => import("@agenttool/core/AiTool"))
+      const bound = yield* kit
+      return tools(...Object.values<Tool.Any>(bridge.fromToolkit(bound)))
+    })
+    // What the tools of the kit need, which a list of any tools no longer says.
+  ) as never

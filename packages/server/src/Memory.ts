@@ -5,8 +5,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Client, ClientCapabilities, ElicitRequest, ElicitResult } from "@modelcontextprotocol/client"
-import { InMemoryTransport } from "@modelcontextprotocol/server"
-import type * as Calls from "./Calls.ts"
+import { InMemoryTransport, type JSONRPCMessage } from "@modelcontextprotocol/server"
+import * as Calls from "./Calls.ts"
 import * as Connected from "./Connected.ts"
 import type * as Registry from "./Registry.ts"
 import type * as SdkServer from "./SdkServer.ts"
@@ -15,21 +15,34 @@ import * as Wire from "./Wire.ts"
 /** The connected client of a test. */
 export class TestClient extends Context.Service<TestClient, Client>()("@agenttool/server/TestClient") {}
 
+/** The calls of a test's server that are left. */
+export class TestCalls extends Context.Service<TestCalls, { readonly count: Effect.Effect<Calls.Count> }>()(
+  "@agenttool/server/TestCalls"
+) {}
+
+/** A message on the wire of a test, and who sent it. */
+export interface Message {
+  readonly from: "client" | "server"
+  readonly message: JSONRPCMessage
+}
+
 /** How the client of a test connects, what it offers, and how it answers. */
 export interface Options {
   readonly protocolVersion?: "2026-07-28" | "2025-11-25" | undefined
   readonly capabilities?: ClientCapabilities | undefined
   readonly answer?: ((question: ElicitRequest["params"]) => ElicitResult | Promise<ElicitResult>) | undefined
+  /** Told every message of the wire, in order. */
+  readonly record?: ((message: Message) => void) | undefined
 }
 
 /** Connects a client of the SDK with a server over a pair of transports in memory. */
 export const layer = (
   options: SdkServer.ServerInfo & Options
-): Layer.Layer<TestClient, never, Calls.Calls | Registry.Registry> =>
-  Layer.effect(
-    TestClient,
+): Layer.Layer<TestClient | TestCalls, never, Calls.Calls | Registry.Registry> =>
+  Layer.effectContext(
     Effect.gen(function* () {
       const [clientSide, serverSide] = InMemoryTransport.createLinkedPair()
+      const calls = yield* Calls.Calls
       yield* Connected.serve(options, serverSide)
       // Loaded here: programs that only serve do without the client package.
       const sdk = yield* Effect.promise(() => import("@modelcontextprotocol/client"))
@@ -47,12 +60,31 @@ export const layer = (
           options.answer === undefined ? { action: "cancel" as const } : options.answer(request.params)
         )
       }
-      return yield* Effect.acquireRelease(
-        Effect.as(
-          Effect.promise(() => client.connect(clientSide)),
-          client
-        ),
+      yield* Effect.acquireRelease(
+        Effect.promise(() => client.connect(recorded(clientSide, options.record))),
         () => Effect.promise(() => client.close())
       )
+      return Context.make(TestClient, client).pipe(Context.add(TestCalls, { count: calls.count }))
     })
   )
+
+/** The client's side of the wire, with every message told to `record`. */
+const recorded = (transport: InMemoryTransport, record: Options["record"]): InMemoryTransport => {
+  if (record === undefined) return transport
+  const send = transport.send.bind(transport)
+  transport.send = (message, options) => {
+    record({ from: "client", message })
+    return send(message, options)
+  }
+  const start = transport.start.bind(transport)
+  // By now whoever reads has put its listener there.
+  transport.start = () => {
+    const { onmessage } = transport
+    transport.onmessage = (message, extra) => {
+      record({ from: "server", message })
+      onmessage?.(message, extra)
+    }
+    return start()
+  }
+  return transport
+}

@@ -8,6 +8,7 @@
  */
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
@@ -23,6 +24,7 @@ import {
   ProtocolError,
   ProtocolErrorCode,
   Server,
+  type CallToolRequest,
   type CallToolResult,
   type InputRequiredResult,
   type ListToolsResult,
@@ -35,6 +37,7 @@ import * as ClientRequests from "./ClientRequests.ts"
 import * as Definition from "./Definition.ts"
 import * as Facts from "./Facts.ts"
 import * as HostContext from "./HostContext.ts"
+import * as Listing from "./Listing.ts"
 import * as McpSession from "./McpSession.ts"
 import * as Registry from "./Registry.ts"
 import * as Settings from "./Settings.ts"
@@ -61,19 +64,28 @@ export interface Connection {
   readonly seen?: ((client: McpSession.Client) => void) | undefined
 }
 
+/** Answers `tools/call`. */
+export type CallHandler = (
+  request: CallToolRequest,
+  context: ServerContext
+) => Promise<CallToolResult | InputRequiredResult>
+
 /**
- * Makes SDK servers for one set of tools.
+ * Makes SDK servers for one set of tools, or puts the handlers on one that the host made.
  *
  * `idle` waits until every request that is being handled has been answered. `report` logs what the SDK reports out of
  * band.
  */
 export interface Bridge {
   readonly make: (connection: Connection) => Server
+  readonly install: (server: Server, connection: Connection) => void
+  readonly handler: (server: Server, connection: Connection) => CallHandler
   readonly idle: Effect.Effect<void>
   readonly report: (error: unknown) => void
 }
 
-const capabilities = {
+/** What a server of ours advertises. */
+export const capabilities = {
   tools: { listChanged: true },
   experimental: { [Wire.factsCapability]: {} }
 }
@@ -102,14 +114,23 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
       Effect.runForkWith(around)(Effect.logDebug("the MCP SDK reports", error))
     }
 
+    const listHint = { ttlMs: Duration.toMillis(settings.listTtl), cacheScope: settings.listScope }
+
     const make = (connection: Connection): Server => {
       const server = new Server(
         { name: info.name, version: info.version },
         {
           capabilities,
+          cacheHints: { "tools/list": listHint },
           ...(info.instructions === undefined || info.instructions === "" ? {} : { instructions: info.instructions })
         }
       )
+      install(server, connection)
+      return server
+    }
+
+    /** What handlers of one connection share. */
+    const forConnection = (server: Server, connection: Connection) => {
       const clientOf = (request: ServerContext): McpSession.Client => {
         const client = readClient(server, request)
         connection.seen?.(client)
@@ -148,17 +169,12 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
         })
       }
 
-      server.setRequestHandler("tools/list", (request, context) => {
-        if (request.params?.cursor !== undefined) {
-          throw new ProtocolError(ProtocolErrorCode.InvalidParams, "invalid cursor: the list has one page")
-        }
-        const legacy = isLegacy(clientOf(context))
-        const tools = registry.list().map(({ definition }) => (legacy ? Definition.forLegacy(definition) : definition))
-        // A definition is what MCP has; the SDK checks it again where it sends it.
-        return { tools } as unknown as ListToolsResult
-      })
+      return { clientOf, inSession }
+    }
 
-      server.setRequestHandler("tools/call", (request, context) => {
+    const handler = (server: Server, connection: Connection): CallHandler => {
+      const { clientOf, inSession } = forConnection(server, connection)
+      return (request, context) => {
         const client = clientOf(context)
         const state = context.mcpReq.requestState()
         const attachment = Attachment.make(context, client, {
@@ -173,7 +189,7 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
         const offered = isLegacy(client) && !connection.canAsk ? {} : client.capabilities
         const served = registry.get(name)
         const lacking = served === undefined ? undefined : ClientRequests.missing(served.tool, offered)
-        if (lacking !== undefined) return refuseCapability(client, name, lacking)
+        if (lacking !== undefined) return Promise.resolve(refuseCapability(client, name, lacking))
         const turn: Effect.Effect<Calls.Turn, Calls.NotWaiting | Calls.UnknownTool> =
           typeof state === "string" && state !== ""
             ? calls.resume(
@@ -212,7 +228,25 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
             Effect.map(toResult)
           )
         )
+      }
+    }
+
+    const install = (server: Server, connection: Connection): void => {
+      const { clientOf, inSession } = forConnection(server, connection)
+
+      server.setRequestHandler("tools/list", (request, context) => {
+        const page = Listing.page(registry.list(), settings.toolsPerPage, request.params?.cursor)
+        if (page === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, "invalid cursor")
+        const legacy = isLegacy(clientOf(context))
+        const listed = {
+          tools: page.items.map(({ definition }) => (legacy ? Definition.forLegacy(definition) : definition)),
+          ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor })
+        }
+        // A definition is what MCP has; the SDK checks it again where it sends it.
+        return listed as unknown as ListToolsResult
       })
+
+      server.setRequestHandler("tools/call", handler(server, connection))
 
       server.setRequestHandler(
         Wire.factsMethod,
@@ -235,8 +269,6 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
             )
           )
       )
-
-      return server
     }
 
     // What was handled is written by the SDK a moment later.
@@ -245,7 +277,7 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
       Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
     )
 
-    return { make, idle, report }
+    return { make, install, handler, idle, report }
   })
 
 const cancelled = new ProtocolError(ProtocolErrorCode.InternalError, "cancelled")

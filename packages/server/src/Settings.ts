@@ -21,6 +21,8 @@ import * as Duration from "effect/Duration"
  * - `maxResultBytes`: the largest result, as JSON. Default 16 MiB; a larger one becomes an error result.
  * - `showDefects`: whether a client sees the value of a defect. Default false: it sees a reference into the log.
  * - `nullAsAbsent`: whether `null` of an optional member reads as absent, for all typed tools. Default false.
+ * - `toolsPerPage`: how many tools one page of a listing has. Default 1,000: many clients read one page only.
+ * - `listTtl`, `listScope`: how long, and by whom, a listing may be cached at 2026-07-28. Default not at all, private.
  * - `maxProgressBacklog`: behind how many unsent progress notifications of one request the latest replaces the others.
  *   Default 64.
  */
@@ -37,6 +39,9 @@ export interface Settings {
   readonly maxResultBytes: number
   readonly showDefects: boolean
   readonly nullAsAbsent: boolean
+  readonly toolsPerPage: number
+  readonly listTtl: Duration.Input
+  readonly listScope: "private" | "public"
   readonly maxProgressBacklog: number
 }
 
@@ -54,6 +59,9 @@ export const defaults: Settings = {
   maxResultBytes: 16 * 1024 * 1024,
   showDefects: false,
   nullAsAbsent: false,
+  toolsPerPage: 1_000,
+  listTtl: 0,
+  listScope: "private",
   maxProgressBacklog: 64
 }
 

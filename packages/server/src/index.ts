@@ -2,8 +2,10 @@
  * Serves `@agenttool/core` tools over MCP. Each module is one concept, used as a namespace: `McpServer.tools`.
  */
 export * as Blocks from "./Blocks.ts"
+export * as CallJournal from "./CallJournal.ts"
 export * as CallResult from "./CallResult.ts"
 export * as Calls from "./Calls.ts"
+export * as ClientRequests from "./ClientRequests.ts"
 export * as Definition from "./Definition.ts"
 export * as McpServer from "./McpServer.ts"
 export * as McpSession from "./McpSession.ts"
