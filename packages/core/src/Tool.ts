@@ -5,8 +5,10 @@
  * This module builds, derives and runs single tools. `Toolbox` is a checked set of them, `Executor` runs the calls of one
  * model response, and `@agenttool/server` serves them. Read `ToolResult` for what a function may return.
  */
-import type * as Context from "effect/Context"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -257,13 +259,31 @@ export const runCall: {
   ): Effect.Effect<ToolResult.ToolResult<A>, E | ToolError.ToolError, Exclude<R, Provided>> =>
     Effect.suspend(() => {
       const fault = faultOf(self, call)
-      return fault === undefined ? self.execute(call) : Effect.fail(fault)
-    }).pipe(
-      Effect.catchDefect((defect) => Effect.die(toDefect(self.name, defect))),
-      Effect.scoped,
-      Effect.provideService(ToolCall.ToolCall, call)
-    ) as Effect.Effect<ToolResult.ToolResult<A>, E | ToolError.ToolError, Exclude<R, Provided>> // two excludes are one
+      if (fault !== undefined) return Effect.fail(fault)
+      const started = Result.try(() => self.execute(call))
+      if (Result.isFailure(started)) return Effect.die(toDefect(self.name, started.failure))
+      const running = started.success
+      // What has ended already needs neither a scope nor the call: a refusal, a value that was at hand.
+      if (Exit.isExit(running)) {
+        return Exit.isSuccess(running) ? running : Exit.failCause(nameDefect(self.name, running.cause))
+      }
+      return Effect.catchCause(Effect.scoped(within(call, running)), (cause) =>
+        Effect.failCause(nameDefect(self.name, cause))
+      )
+    }) as Effect.Effect<ToolResult.ToolResult<A>, E | ToolError.ToolError, Exclude<R, Provided>> // two excludes are one
 )
+
+// Half the cost of `provideService`, to be used inside `scoped` only, which gives the fiber its context back.
+const within = <A, E, R>(call: ToolCall.Call, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber) => {
+    fiber.setContext(Context.add(fiber.context, ToolCall.ToolCall, call))
+    return effect
+  })
+
+const nameDefect = <E>(tool: string, cause: Cause.Cause<E>): Cause.Cause<E> => {
+  const found = Cause.findDefect(cause)
+  return Result.isFailure(found) ? cause : Cause.die(toDefect(tool, found.success))
+}
 
 const toDefect = (tool: string, defect: unknown): ToolError.ToolDefect =>
   defect instanceof ToolError.ToolDefect

@@ -34,10 +34,10 @@ export interface Options {
   readonly execute: (parameters: never) => Effect.Effect<unknown, unknown, unknown>
 }
 
-const constructor = "Tool.make"
+const maker = "Tool.make"
 
 const refuse = (tool: string, path: string, reason: string): never => {
-  throw new ToolError.ToolBuildError({ constructor, tool, path, reason })
+  throw new ToolError.ToolBuildError({ constructor: maker, tool, path, reason })
 }
 
 /** A missing function is a fault of the program: it fails where the tool is built. */
@@ -57,7 +57,7 @@ export const untypedResult = (
   ToolResult.from(returned) as Exit.Exit<ToolResult.ToolResult<never>, ToolError.ResultNotEncodable>
 
 export const make = (name: string, options: Options): Any => {
-  if (typeof options.execute !== "function") nilFunction(constructor, name)
+  if (typeof options.execute !== "function") nilFunction(maker, name)
   const shape = shapeOf(name, options)
   const build = (how: internal.Build): Any => {
     const parameters = schemaOf(name, options, shape, how)
@@ -116,25 +116,32 @@ const executeOf = (
   check: internal.Check,
   how: internal.Build
 ): Any["execute"] => {
-  const fault = check === "own" && shape !== undefined ? ArgumentsCheck.make(shape, { strict: how.strict }) : mustBeObject
+  const fault =
+    check === "own" && shape !== undefined ? ArgumentsCheck.make(shape, { strict: how.strict }) : mustBeObject
   const clean = how.nullAsAbsent && shape !== undefined ? ArgumentsCheck.nullAsAbsent(shape) : undefined
   const decode: Decode = Schema.decodeUnknownEffect(Schema.toCodecJson(options.parameters ?? NoParameters))
   const toResult = resultOf(options.success)
   // Checked by the public overloads; see `Options`.
   const body = options.execute as (parameters: unknown) => Effect.Effect<unknown, unknown, unknown>
-  const start = (parameters: unknown) => Effect.flatMap(body(parameters), toResult)
+  const start = (parameters: unknown) => {
+    const running = body(parameters)
+    return isSuccess(running) ? toResult(running.value) : Effect.flatMap(running, toResult)
+  }
   return (call: ToolCall.Call) => {
     const parsed = call.value === undefined ? ArgumentsCheck.parse(call.arguments) : Result.succeed(call.value.json)
     if (Result.isFailure(parsed)) return Effect.fail(parsed.failure)
     const value = clean === undefined ? parsed.success : clean(parsed.success)
-    const found = fault(value)
+    const found = fault(value, call.value === undefined ? call.arguments : undefined)
     if (found !== undefined) return Effect.fail(found)
     const decoded = decode(value)
     // Most schemas decode at once: no effect is run for them.
-    if (Exit.isExit(decoded) && Exit.isSuccess(decoded)) return start(decoded.value)
+    if (isSuccess(decoded)) return start(decoded.value)
     return Effect.flatMap(Effect.mapError(decoded, ArgumentsCheck.fromSchemaError), start)
   }
 }
+
+const isSuccess = <A, E, R>(effect: Effect.Effect<A, E, R>): effect is Exit.Success<A, E> =>
+  Exit.isExit(effect) && Exit.isSuccess(effect)
 
 const notAnObject = new ToolError.InvalidArguments({ path: "", detail: "expected a JSON object" })
 
@@ -146,16 +153,19 @@ const resultOf = (
 ): ((returned: unknown) => Effect.Effect<ToolResult.ToolResult, ToolError.ResultNotEncodable>) => {
   if (success === undefined) return ToolResult.from
   const encode = Schema.encodeUnknownEffect(Schema.toCodecJson(success))
-  return (returned) =>
-    Effect.flatMap(
-      Effect.mapError(encode(returned), (error) => {
-        const fault = ArgumentsCheck.fromSchemaError(error)
-        return new ToolError.ResultNotEncodable({
-          reason: fault.path === "" ? fault.detail : `${fault.path}: ${fault.detail}`
-        })
-      }),
-      (json) => Effect.succeed(ToolResult.structured(returned, json))
-    )
+  return (returned) => {
+    const encoded = encode(returned)
+    return isSuccess(encoded)
+      ? Exit.succeed(ToolResult.structured(returned, encoded.value))
+      : Effect.map(Effect.mapError(encoded, notEncodable), (json) => ToolResult.structured(returned, json))
+  }
+}
+
+const notEncodable = (error: Schema.SchemaError): ToolError.ResultNotEncodable => {
+  const fault = ArgumentsCheck.fromSchemaError(error)
+  return new ToolError.ResultNotEncodable({
+    reason: fault.path === "" ? fault.detail : `${fault.path}: ${fault.detail}`
+  })
 }
 
 export const failureTextOf = (failure: Failure | undefined): ((failure: unknown) => string) => {
