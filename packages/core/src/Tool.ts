@@ -280,10 +280,17 @@ const within = <A, E, R>(call: ToolCall.Call, effect: Effect.Effect<A, E, R>): E
     return effect
   })
 
-const nameDefect = <E>(tool: string, cause: Cause.Cause<E>): Cause.Cause<E> => {
-  const found = Cause.findDefect(cause)
-  return Result.isFailure(found) ? cause : Cause.die(toDefect(tool, found.success))
-}
+// Only the defects change: a failure, or why the call was stopped, may be beside one.
+const nameDefect = <E>(tool: string, cause: Cause.Cause<E>): Cause.Cause<E> =>
+  Cause.hasDies(cause)
+    ? Cause.fromReasons(
+        cause.reasons.map((reason) =>
+          Cause.isDieReason(reason)
+            ? Cause.makeDieReason(toDefect(tool, reason.defect)).annotate(Cause.reasonAnnotations(reason))
+            : reason
+        )
+      )
+    : cause
 
 const toDefect = (tool: string, defect: unknown): ToolError.ToolDefect =>
   defect instanceof ToolError.ToolDefect

@@ -57,6 +57,20 @@ describe("Tool.run", () => {
     })
   )
 
+  it.effect("a failure is still there when a finalizer dies after it", () =>
+    Effect.gen(function* () {
+      const closing = Effect.acquireRelease(Effect.void, () => Effect.die("oh no"))
+      const tool = Tool.raw("t", { execute: () => Effect.andThen(closing, Effect.fail("no")) })
+      const exit = yield* Effect.exit(Tool.run(tool, {}))
+      const cause = Option.getOrThrow(Exit.getCause(exit))
+      assert.deepStrictEqual(Cause.findErrorOption(cause), Option.some("no"))
+      assert.deepStrictEqual(
+        cause.reasons.filter(Cause.isDieReason).map(({ defect }) => ToolError.messageOf(defect)),
+        ['tool "t" panicked: oh no']
+      )
+    })
+  )
+
   it.effect("failures stay failures, interruption stays interruption", () =>
     Effect.gen(function* () {
       const atOnce = Tool.raw("t", { execute: () => Effect.fail("no") })
