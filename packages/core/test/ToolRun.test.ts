@@ -57,17 +57,18 @@ describe("Tool.run", () => {
     })
   )
 
-  it.effect("a failure is still there when a finalizer dies after it", () =>
+  it.effect("what is beside a defect stays beside it", () =>
     Effect.gen(function* () {
-      const closing = Effect.acquireRelease(Effect.void, () => Effect.die("oh no"))
-      const tool = Tool.raw("t", { execute: () => Effect.andThen(closing, Effect.fail("no")) })
-      const exit = yield* Effect.exit(Tool.run(tool, {}))
-      const cause = Option.getOrThrow(Exit.getCause(exit))
-      assert.deepStrictEqual(Cause.findErrorOption(cause), Option.some("no"))
-      assert.deepStrictEqual(
-        cause.reasons.filter(Cause.isDieReason).map(({ defect }) => ToolError.messageOf(defect)),
-        ['tool "t" panicked: oh no']
-      )
+      const both = Effect.failCause(Cause.combine(Cause.fail("no"), Cause.die("oh no")))
+      for (const body of [both, Effect.andThen(Effect.yieldNow, both)]) {
+        const exit = yield* Effect.exit(Tool.run(Tool.raw("t", { execute: () => body }), {}))
+        const cause = Option.getOrThrow(Exit.getCause(exit))
+        assert.deepStrictEqual(Cause.findErrorOption(cause), Option.some("no"))
+        assert.deepStrictEqual(
+          cause.reasons.filter(Cause.isDieReason).map(({ defect }) => ToolError.messageOf(defect)),
+          ['tool "t" panicked: oh no']
+        )
+      }
     })
   )
 
