@@ -31,14 +31,21 @@ export class Refused extends Schema.TaggedError<Refused>()("Refused", { message:
 /** Asks the client of the running call. */
 export type Ask = (asked: Asked) => Effect.Effect<Reply, Refused>
 
-/** One request too many (M57), or no room to park the call (M62). */
-export const refused = (why: "requests" | "parked", settings: Settings.Settings): Refused =>
-  new Refused({
-    message:
-      why === "requests"
-        ? `mcpserver: elicitation: the client makes ${settings.maxRequests} requests of a call at most and this question would need one more; ask fewer questions, or ask them together`
-        : "mcpserver: elicitation: too many calls are waiting for answers; try again later"
-  })
+/** One request too many (M57), no room to park the call (M62), or too many questions of one call at once. */
+export const refused = (why: "requests" | "parked" | "questions", settings: Settings.Settings): Refused => {
+  switch (why) {
+    case "requests":
+      return new Refused({
+        message: `mcpserver: elicitation: the client makes ${settings.maxRequests} requests of a call at most and this question would need one more; ask fewer questions, or ask them together`
+      })
+    case "parked":
+      return new Refused({ message: "mcpserver: elicitation: too many calls are waiting for answers; try again later" })
+    case "questions":
+      return new Refused({
+        message: `mcpserver: elicitation: ${settings.maxQuestions} questions are open in this call, and more are not allowed`
+      })
+  }
+}
 
 /** The client could not be asked while its request was open (M66). */
 export const pushFailed = (detail: string): Refused => new Refused({ message: `mcpserver: elicitation: ${detail}` })

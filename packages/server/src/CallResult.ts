@@ -85,6 +85,9 @@ export const notWaiting = (tool: string): CallResult => errorText(Wire.notWaitin
 export const tooLarge = (tool: string, bytes: number, limit: number): CallResult =>
   errorText(Wire.tooLargeText(tool, bytes, limit))
 
+/** Too many calls run already, and too many wait for their turn. */
+export const busy = (tool: string): CallResult => errorText(Wire.busyText(tool))
+
 const errorText = (text: string): CallResult => ({ content: [Blocks.text(text)], isError: true })
 
 /** Details that are no record leave nothing, not even an empty `_meta` (M39). */

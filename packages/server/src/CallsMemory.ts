@@ -13,6 +13,7 @@ import * as Tool from "@agenttool/core/Tool"
 import * as ToolCall from "@agenttool/core/ToolCall"
 import * as ToolError from "@agenttool/core/ToolError"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -36,12 +37,17 @@ import * as Parked from "./Parked.ts"
 import * as Registry from "./Registry.ts"
 import * as Repeats from "./Repeats.ts"
 import * as RunJournal from "./RunJournal.ts"
+import * as Running from "./Running.ts"
 import * as RunState from "./RunState.ts"
 import * as ServedElicitor from "./ServedElicitor.ts"
 import * as Settings from "./Settings.ts"
 import * as StateNames from "./StateNames.ts"
 import * as StopReason from "./StopReason.ts"
+import * as Telemetry from "./Telemetry.ts"
 import * as Wire from "./Wire.ts"
+
+/** Makes an effect interruptible again where it was before. */
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** A run: what is fixed, what the state machine says, and what is alive. */
 interface Run {
@@ -58,6 +64,11 @@ interface Run {
   asked: number
   updates: number
   stopping: StopReason.StopReason | undefined
+  /** Whether it has a place among the running calls. */
+  placed: boolean
+  outcome: Telemetry.Outcome
+  parkedAt: number
+  waitedMillis: number
   /** The state that was spent last: its turn may be asked for again. */
   spent: string | undefined
   /** What is to be delivered at the first question without a recorded answer: the reply that has revived the run. */
@@ -80,6 +91,8 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     const journal = yield* CallJournal.CallJournal
     const compile = yield* Form.makeCompiler({ capacity: keptForms })
     const repeats = yield* Repeats.make
+    const clock = yield* Clock.Clock
+    const running = Running.make(settings)
     const runs = new Set<Run>()
     const parked = yield* Parked.make<Run>({
       abandonMillis: Duration.toMillis(settings.abandonAfter),
@@ -115,13 +128,18 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
           fork(Effect.andThen(Effect.yieldNow, close(run)), base)
           return
         case "Park":
-          parked.add(action.state, ownerOf(run), run)
+          parked.add(action.state, ownerOf(run.request.binding), run)
+          Telemetry.change(Telemetry.parked, 1, base)
+          run.parkedAt = clock.currentTimeMillisUnsafe()
           run.attachment = undefined
+          leave(run)
           // It was given time to end; nobody will be there to go on with it.
           if (run.stopping !== undefined) stop(run, run.stopping)
           return
         case "Unpark":
           parked.remove(action.state)
+          Telemetry.change(Telemetry.parked, -1, base)
+          run.waitedMillis += clock.currentTimeMillisUnsafe() - run.parkedAt
           return
         case "Reply": {
           const waiter = run.waiter
@@ -148,6 +166,16 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       }
     }
 
+    const place = (run: Run): void => {
+      running.take(ownerOf(run.request.binding))
+      run.placed = true
+    }
+
+    const leave = (run: Run): void => {
+      if (run.placed) running.leave(ownerOf(run.request.binding))
+      run.placed = false
+    }
+
     const settle = (run: Run, id: string, exit: Exit.Exit<Asking.Reply, Asking.Refused>): void => {
       const reply = run.replies.get(id)
       run.replies.delete(id)
@@ -159,7 +187,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         const { attachment, reviving, waiter } = run
         const state = names.issue(run.id, run.state.round + 1)
         if (reviving === undefined) {
-          dispatch(run, { _tag: "Closes", state, room: parked.hasRoom(ownerOf(run)) })
+          dispatch(run, { _tag: "Closes", state, room: parked.hasRoom(ownerOf(run.request.binding)) })
           return Effect.void
         }
         // Nobody is to be asked what the reply that is here already answers.
@@ -172,6 +200,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
           Effect.sync(() => {
             run.waiter = waiter
             run.attachment = attachment
+            place(run)
             dispatch(run, { _tag: "Returns", responses: reviving.responses, capabilities: reviving.capabilities })
           })
         )
@@ -185,14 +214,6 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         if (!mine) stop(run, "Superseded")
       })
     }
-
-    // The bound per session falls on the session where there is one, else on the principal.
-    const ownerOf = ({ request: { binding } }: Run): string =>
-      binding.session !== undefined
-        ? `session ${binding.session}`
-        : binding.principal !== undefined
-          ? `principal ${binding.principal}`
-          : ""
 
     const stop = (run: Run, reason: StopReason.StopReason): void =>
       dispatch(run, {
@@ -226,6 +247,10 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         const reply = Deferred.makeUnsafe<Asking.Reply, Asking.Refused>()
         run.replies.set(id, reply)
         const push = run.attachment?.ask
+        if (push !== undefined && run.replies.size > settings.maxQuestions) {
+          run.replies.delete(id)
+          return Effect.fail(Asking.refused("questions", settings))
+        }
         return Effect.ensuring(
           push === undefined ? askByTurn(run, question, reply) : askByPush(run, push(question)),
           Effect.sync(() => {
@@ -280,11 +305,14 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         CallResult.bounded(tool.name, legacy ? CallResult.forLegacy(tool, result) : result, settings.maxResultBytes)
       if (Exit.isSuccess(exit)) return Effect.sync(() => shown(CallResult.success(tool, exit.value)))
       const failure = ToolError.failureOf(tool.name, exit.cause)
+      run.outcome = "error"
       if (Option.isNone(failure)) {
         const reason = Option.getOrUndefined(StopReason.of(exit.cause))
+        run.outcome = reason === "Cancelled" ? "cancelled" : reason === "Abandoned" ? "abandoned" : "stopped"
         return Effect.sync(() => CallResult.stopped(tool.name, StopReason.text(reason)))
       }
       const failed = failure.value
+      if (failed instanceof ToolError.ToolDefect) run.outcome = "defect"
       if (!(failed instanceof ToolError.ToolDefect) || settings.showDefects) {
         return Effect.sync(() => shown(CallResult.failure(tool, failed)))
       }
@@ -344,6 +372,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       request: Calls.CallRequest,
       attachment: Calls.Attachment,
       around: Context.Context<never>,
+      restore: Restore,
       revived?: {
         readonly id: string
         readonly past: CallJournal.Past
@@ -354,6 +383,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       const call = ToolCall.fromValue({ id: `mcp_${++calls}`, tool: request.tool, value: request.arguments })
       const fault = Tool.faultOf(served.tool, call)
       if (fault !== undefined) {
+        running.leave(ownerOf(request.binding))
         const refused: Calls.Turn = { _tag: "Done", result: CallResult.failure(served.tool, fault) }
         return Effect.as(McpSession.ended, refused)
       }
@@ -380,6 +410,10 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         busy: false,
         asked: 0,
         updates: 0,
+        placed: true,
+        outcome: "success",
+        parkedAt: 0,
+        waitedMillis: 0,
         stopping: undefined,
         spent: undefined,
         reviving: undefined,
@@ -396,18 +430,31 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       runs.add(run)
       // What a tool needs was in the context of its registration: `McpServer.tools` has asked for it.
       const body = execute(run) as Effect.Effect<unknown, unknown>
+      const context = contextOf(run, around)
+      const session = Option.getOrUndefined(Context.getOption(context, McpSession.McpSession))
       run.fiber = fork(
-        Effect.ensuring(
-          Effect.onExit(body, (exit) => run.journal?.end(goesOn(exit)) ?? Effect.void),
-          McpSession.ended
+        body.pipe(
+          Effect.onExit((exit) => run.journal?.end(goesOn(exit)) ?? Effect.void),
+          Effect.ensuring(McpSession.ended),
+          Telemetry.observe(
+            {
+              tool: request.tool,
+              id: call.id,
+              session: session?.id ?? "",
+              principal: request.binding.principal,
+              protocolVersion: request.protocolVersion
+            },
+            () => ({ outcome: run.outcome, rounds: run.state.round, waitedMillis: run.waitedMillis })
+          )
         ),
-        contextOf(run, around)
+        context
       )
-      // Whatever goes wrong here, nobody waits for ever.
-      run.fiber.addObserver(() =>
+      run.fiber.addObserver(() => {
+        leave(run)
+        // Whatever goes wrong here, nobody waits for ever.
         dispatch(run, { _tag: "Ends", result: CallResult.stopped(request.tool, StopReason.text(undefined)) })
-      )
-      return waitForTurn(run, waiter)
+      })
+      return restore(waitForTurn(run, waiter))
     }
 
     const notWaiting = (reply: Calls.CallReply, why: Calls.NotWaiting["why"]) =>
@@ -417,10 +464,11 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     const elsewhere = (
       reply: Calls.CallReply,
       attachment: Calls.Attachment,
-      around: Context.Context<never>
+      around: Context.Context<never>,
+      restore: Restore
     ): Effect.Effect<Calls.Turn, Calls.NotWaiting> => {
       const repeated = repeats.find(reply)
-      if (repeated !== undefined) return Deferred.await(repeated)
+      if (repeated !== undefined) return restore(Deferred.await(repeated))
       const name = Option.getOrUndefined(names.read(reply.state))
       if (name === undefined) return notWaiting(reply, "unknown")
       const { round, runId } = name
@@ -430,7 +478,10 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         journal.claim(runId, round, reply.tool, reply.binding),
         Option.match({
           onNone: () => notWaiting(reply, "spent"),
-          onSome: (past) => begin(served, past.request, attachment, around, { id: runId, past, reply, round })
+          onSome: (past) => {
+            running.take(ownerOf(past.request.binding))
+            return begin(served, past.request, attachment, around, restore, { id: runId, past, reply, round })
+          }
         })
       )
     }
@@ -439,31 +490,42 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       start: (request, attachment) =>
         Effect.withFiber((fiber) => {
           const served = registry.get(request.tool)
-          return served === undefined
-            ? Effect.andThen(McpSession.ended, Effect.fail(new Calls.UnknownTool({ tool: request.tool })))
-            : begin(served, request, attachment, fiber.context)
+          if (served === undefined) {
+            return Effect.andThen(McpSession.ended, Effect.fail(new Calls.UnknownTool({ tool: request.tool })))
+          }
+          // A place that was taken is given back by the run that it was taken for.
+          return Effect.uninterruptibleMask((restore) =>
+            Effect.flatMap(
+              Effect.onInterrupt(restore(running.enter(ownerOf(request.binding))), () => McpSession.ended),
+              (entered) =>
+                entered
+                  ? begin(served, request, attachment, fiber.context, restore)
+                  : Effect.as(McpSession.ended, { _tag: "Done", result: CallResult.busy(request.tool) } as const)
+            )
+          )
         }),
       resume: (reply, attachment) =>
-        Effect.withFiber((fiber) => {
-          const run = parked.get(reply.state)
-          if (run === undefined) return elsewhere(reply, attachment, fiber.context)
-          if (run.request.tool !== reply.tool || !sameBinding(run.request.binding, reply.binding)) {
-            return notWaiting(reply, "foreign")
-          }
-          // Spend, record, deliver: in this order, and not to be interrupted between.
-          parked.remove(reply.state)
-          return Effect.uninterruptibleMask((restore) =>
-            Effect.flatMap(record(run, reply), () => {
+        Effect.withFiber((fiber) =>
+          Effect.uninterruptibleMask((restore) => {
+            const run = parked.get(reply.state)
+            if (run === undefined) return elsewhere(reply, attachment, fiber.context, restore)
+            if (run.request.tool !== reply.tool || !sameBinding(run.request.binding, reply.binding)) {
+              return notWaiting(reply, "foreign")
+            }
+            // Spend, record, deliver: in this order, and not to be interrupted between.
+            parked.remove(reply.state)
+            return Effect.flatMap(record(run, reply), () => {
               if (!isWaiting(run, reply.state)) return notWaiting(reply, "spent")
               const waiter = attach(run, attachment)
               if (run.spent !== undefined) repeats.forget(run.spent)
               run.spent = reply.state
               repeats.keep(reply, waiter)
+              if (run.state.phase._tag === "Parked") place(run)
               dispatch(run, { _tag: "Returns", responses: reply.responses, capabilities: reply.capabilities })
               return restore(waitForTurn(run, waiter))
             })
-          )
-        }),
+          })
+        ),
       interrupt: (which, reason) =>
         Effect.sync(() => {
           const selected = select(which)
@@ -489,6 +551,10 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     return service
   })
 )
+
+// A bound per session falls on the session where there is one, else on the principal.
+const ownerOf = ({ principal, session }: Calls.Binding): string =>
+  session !== undefined ? `session ${session}` : principal !== undefined ? `principal ${principal}` : ""
 
 const isWaiting = ({ state: { phase } }: Run, state: string): boolean =>
   (phase._tag === "Parked" || phase._tag === "Finished") && phase.state === state

@@ -51,12 +51,14 @@ export const serve = (
       }
     }
 
-    const end = calls
+    // Once, and whoever comes second waits for it: what lives in the session may take a while to be released.
+    const end = yield* calls
       .drain({ session: session.key }, "SessionEnded", 0)
       .pipe(
         Effect.andThen(Scope.close(scope, Exit.void)),
         Effect.ensuring(Deferred.succeed(ended, undefined)),
-        Effect.uninterruptible
+        Effect.uninterruptible,
+        Effect.cached
       )
 
     yield* Effect.acquireRelease(

@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
+import type * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 
@@ -37,7 +37,8 @@ export interface Client {
  *
  * - `id`: the id that the transport negotiated, else `""`. For logs and records.
  * - `key`: a name for this session within the process, unique, never sent.
- * - `lifetime`: whether it lasts a connection (or an MCP session), or one request and the call that it started.
+ * - `lifetime`: whether it lasts a connection (or an MCP session), as long as its principal sends requests (the setting
+ *   `sessionPerPrincipal`), or one request and the call that it started.
  * - `principal`: whom the transport has authenticated, if it has.
  * - `client`: what the client has said of itself.
  * - `scope`, `memoMap`: where layers of the session live; see {@link provide}.
@@ -45,7 +46,7 @@ export interface Client {
 export interface Session {
   readonly id: string
   readonly key: string
-  readonly lifetime: "connection" | "request"
+  readonly lifetime: "connection" | "principal" | "request"
   readonly principal: string | undefined
   readonly client: () => Client
   readonly scope: Scope.Closeable
@@ -120,22 +121,20 @@ const buildIn = <ROut, E, RIn>(
     )
   })
 
-/**
- * The session of one request ends here, with all that lives in it; one that outlives a request goes on (M45).
- */
-export const ended: Effect.Effect<void> = Effect.flatMap(
-  option,
-  Option.match({
-    onNone: () => Effect.void,
-    onSome: (session) => (session.lifetime === "request" ? Scope.close(session.scope, Exit.void) : Effect.void)
-  })
+/** What is to be done when a request, and the call that it started, have ended; nothing where a session outlives them. */
+export const Ended: Context.Reference<Effect.Effect<void>> = Context.Reference<Effect.Effect<void>>(
+  "@agenttool/server/McpSession/Ended",
+  { defaultValue: () => Effect.void }
 )
+
+/** The request, and the call that it started, have ended: with the session of one request ends what lives in it (M45). */
+export const ended: Effect.Effect<void> = Effect.flatten(Effect.service(Ended))
 
 /** Makes a session whose scope the caller closes. */
 export const make = (options: {
   readonly id: string
   readonly key: string
-  readonly lifetime: "connection" | "request"
+  readonly lifetime: "connection" | "principal" | "request"
   readonly principal?: string | undefined
   readonly client: () => Client
   readonly scope: Scope.Closeable

@@ -44,9 +44,10 @@ export interface RunState {
   readonly capabilities: Schema.Json
 }
 
-/** `maxRequests`: as in `Settings`; negative is no limit. */
+/** As in `Settings`; a negative `maxRequests` is no limit. */
 export interface Limits {
   readonly maxRequests: number
+  readonly maxQuestions: number
 }
 
 export type Event =
@@ -82,8 +83,8 @@ export type Action =
   | { readonly _tag: "Deliver"; readonly id: string; readonly response: Schema.Json }
   /** Nobody can be asked any more: the question is answered `cancel`. */
   | { readonly _tag: "Cancel"; readonly id: string }
-  /** Asking fails: one request too many, or no room to park. */
-  | { readonly _tag: "Refuse"; readonly id: string; readonly why: "requests" | "parked" }
+  /** Asking fails: one request too many, no room to park, or too many questions at once. */
+  | { readonly _tag: "Refuse"; readonly id: string; readonly why: "requests" | "parked" | "questions" }
   /** Interrupt the tool. */
   | { readonly _tag: "Interrupt"; readonly reason: StopReason.StopReason }
   /** The run is over: forget it. */
@@ -131,6 +132,7 @@ export const step = (state: RunState, event: Event, limits: Limits): Step => {
 const stopped = (state: RunState): RunState => ({ ...state, phase: { _tag: "Stopped" }, open: [], gathering: false })
 
 const asks = (state: RunState, question: Calls.InputRequest, limits: Limits): Step => {
+  if (state.open.length >= limits.maxQuestions) return [state, [{ _tag: "Refuse", id: question.id, why: "questions" }]]
   const asked: RunState = { ...state, open: [...state.open, { question, sent: false }] }
   switch (state.phase._tag) {
     case "Attached":

@@ -17,6 +17,14 @@ import * as Duration from "effect/Duration"
  * - `sessionIdleTimeout`: when a 2025 HTTP session without a request, a running call or an open question ends. Default 30
  *   minutes.
  * - `maxSessions`: how many 2025 HTTP sessions there may be. Default 1,000; one more gets 503.
+ * - `sessionPerPrincipal`: whether per-request HTTP has one session for all requests of an authenticated principal, so
+ *   that session-scoped layers work there; it ends after `sessionIdleTimeout`. Default false: one per request.
+ * - `maxRunning`, `maxRunningPerSession`: how many calls may run at once, in all (1,000) and per session or principal (100);
+ *   parked ones do not count. `maxQueued`: how many more wait for their turn (1,000); the next one is told at once that the
+ *   server is busy.
+ * - `maxQuestions`: how many questions may be open in one call. Default 100.
+ * - `maxJsonDepth`, `receiveTimeout`: how deep a request body may be nested (128), and how long it may take to arrive
+ *   (30 seconds), over HTTP.
  * - `maxBodyBytes`: the largest request body over HTTP. Default 4 MiB.
  * - `maxResultBytes`: the largest result, as JSON. Default 16 MiB; a larger one becomes an error result.
  * - `showDefects`: whether a client sees the value of a defect. Default false: it sees a reference into the log.
@@ -35,6 +43,13 @@ export interface Settings {
   readonly shutdownGrace: Duration.Input
   readonly sessionIdleTimeout: Duration.Input
   readonly maxSessions: number
+  readonly sessionPerPrincipal: boolean
+  readonly maxRunning: number
+  readonly maxRunningPerSession: number
+  readonly maxQueued: number
+  readonly maxQuestions: number
+  readonly maxJsonDepth: number
+  readonly receiveTimeout: Duration.Input
   readonly maxBodyBytes: number
   readonly maxResultBytes: number
   readonly showDefects: boolean
@@ -55,6 +70,13 @@ export const defaults: Settings = {
   shutdownGrace: "5 seconds",
   sessionIdleTimeout: "30 minutes",
   maxSessions: 1_000,
+  sessionPerPrincipal: false,
+  maxRunning: 1_000,
+  maxRunningPerSession: 100,
+  maxQueued: 1_000,
+  maxQuestions: 100,
+  maxJsonDepth: 128,
+  receiveTimeout: "30 seconds",
   maxBodyBytes: 4 * 1024 * 1024,
   maxResultBytes: 16 * 1024 * 1024,
   showDefects: false,

@@ -46,3 +46,6 @@ export const defectText = (tool: string, reference: string): string =>
 /** The result is larger than it may be, both in bytes of JSON (M30). */
 export const tooLargeText = (tool: string, bytes: number, limit: number): string =>
   `${about(tool)}the result is too large: ${bytes} bytes, at most ${limit} are allowed`
+
+/** Too many calls run already, and too many wait for their turn. */
+export const busyText = (tool: string): string => `${about(tool)}the server is busy; try again later`
