@@ -116,6 +116,6 @@ export const encode = (value: unknown): Exit.Exit<string, ToolError.ResultNotEnc
     return Exit.fail(new ToolError.ResultNotEncodable({ reason: ToolError.defectValue(json.failure) }))
   }
   return json.success === undefined
-    ? Exit.fail(new ToolError.ResultNotEncodable({ reason: `a ${typeof value} has no JSON` }))
+    ? Exit.fail(new ToolError.ResultNotEncodable({ reason: `a value of type ${typeof value} has no JSON` }))
     : Exit.succeed(json.success)
 }

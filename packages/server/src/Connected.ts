@@ -44,7 +44,7 @@ export const serve = (
     const connection: SdkServer.Connection = {
       session,
       canAsk: true,
-      principal: undefined,
+      principal: () => undefined,
       context: () => around,
       seen: (latest) => {
         client = latest

@@ -108,7 +108,7 @@ const connectionOf = (
     return {
       session,
       canAsk: true,
-      principal: undefined,
+      principal: () => undefined,
       context: () => around,
       seen: (latest) => {
         client = latest

@@ -10,19 +10,30 @@ import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import type { Server, ServerContext } from "@modelcontextprotocol/server"
+import type {
+  AuthInfo,
+  EventStore as SdkEventStore,
+  JSONRPCMessage,
+  Server,
+  ServerContext
+} from "@modelcontextprotocol/server"
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server"
 import { randomUUID } from "node:crypto"
 import * as Calls from "./Calls.ts"
+import * as EventStore from "./EventStore.ts"
 import * as HostContext from "./HostContext.ts"
 import * as McpSession from "./McpSession.ts"
 import type * as SdkServer from "./SdkServer.ts"
 import * as Settings from "./Settings.ts"
+import * as Telemetry from "./Telemetry.ts"
+import * as TokenVerifier from "./TokenVerifier.ts"
 
 /** The sessions of one endpoint. */
 export interface HttpSessions {
-  readonly respond: (request: Request) => Promise<Response>
+  readonly respond: (request: Request, body: unknown, auth: AuthInfo | undefined) => Promise<Response>
   readonly toolsChanged: () => void
   readonly count: () => number
 }
@@ -31,6 +42,8 @@ interface Entry {
   readonly key: string
   readonly server: Server
   readonly transport: WebStandardStreamableHTTPServerTransport
+  /** Who opened it: nobody else may use it. */
+  readonly principal: string | undefined
   requests: number
   lastUsed: number
 }
@@ -41,9 +54,11 @@ const sessionHeader = "mcp-session-id"
 export const make = (options: {
   readonly bridge: SdkServer.Bridge
   readonly context: (request: ServerContext) => Context.Context<never>
+  readonly principal: (request: ServerContext) => string | undefined
 }): Effect.Effect<HttpSessions, never, Calls.Calls | Scope.Scope> =>
   Effect.gen(function* () {
-    const { bridge, context } = options
+    const { bridge, context, principal } = options
+    const store = yield* EventStore.EventStore
     const calls = yield* Calls.Calls
     const settings = yield* Settings.Settings
     const clock = yield* Clock.Clock
@@ -51,15 +66,16 @@ export const make = (options: {
     const sessions = new Map<string, Entry>()
     let opening = 0
 
-    const open = async (request: Request): Promise<Response> => {
+    const open = async (request: Request, body: unknown, auth: AuthInfo | undefined): Promise<Response> => {
       if (sessions.size + opening >= settings.maxSessions) return tooMany()
       const key = randomUUID()
       const scope = Scope.makeUnsafe()
       const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,
-        maxRequestBodySize: settings.maxBodyBytes,
+        ...(store === undefined ? {} : { eventStore: eventStoreOf(store, key, around), retryInterval }),
         onsessioninitialized: (id) => {
           sessions.set(id, entry)
+          Telemetry.change(Telemetry.sessions, 1, around)
         }
       })
       let client: McpSession.Client = { protocolVersion: "", capabilities: {}, info: undefined }
@@ -70,57 +86,66 @@ export const make = (options: {
         },
         key,
         lifetime: "connection",
+        principal: TokenVerifier.principalOf(auth),
         client: () => client,
         scope
       })
       const server = bridge.make({
         session,
         canAsk: true,
-        principal: undefined,
+        principal,
         context,
         seen: (latest) => {
           client = latest
         }
       })
-      const entry: Entry = { key, server, transport, requests: 0, lastUsed: clock.currentTimeMillisUnsafe() }
+      const entry: Entry = {
+        key,
+        server,
+        transport,
+        principal: TokenVerifier.principalOf(auth),
+        requests: 0,
+        lastUsed: clock.currentTimeMillisUnsafe()
+      }
       opening++
       await server.connect(transport)
       const { onclose } = transport
       transport.onclose = () => {
         onclose?.()
-        if (transport.sessionId !== undefined) sessions.delete(transport.sessionId)
+        if (transport.sessionId !== undefined && sessions.delete(transport.sessionId)) {
+          Telemetry.change(Telemetry.sessions, -1, around)
+        }
         Effect.runForkWith(around)(
-          Effect.andThen(calls.drain({ session: key }, "SessionEnded", 0), Scope.close(scope, Exit.void))
+          calls
+            .drain({ session: key }, "SessionEnded", 0)
+            .pipe(
+              Effect.andThen(Scope.close(scope, Exit.void)),
+              Effect.andThen(store === undefined ? Effect.void : store.forget(prefixOf(key)))
+            )
         )
       }
-      const response = await transport.handleRequest(request)
-      opening--
+      const response = await transport.handleRequest(request, handled(body, auth)).finally(() => {
+        opening--
+      })
       // A refused handshake has made no session.
       if (transport.sessionId === undefined) await transport.close()
       return response
     }
 
-    const respond = (request: Request): Promise<Response> => {
+    const respond: HttpSessions["respond"] = (request, body, auth) => {
       const id = request.headers.get(sessionHeader)
-      if (id === null) return request.method === "POST" ? withoutSession(request) : Promise.resolve(missingId())
+      if (id === null) return isInitialize(body) ? open(request, body, auth) : Promise.resolve(missingId())
       const entry = sessions.get(id)
-      if (entry === undefined) return Promise.resolve(unknownSession())
+      if (entry === undefined || entry.principal !== TokenVerifier.principalOf(auth)) {
+        return Promise.resolve(unknownSession())
+      }
       entry.requests++
       const used = () => {
         entry.requests--
         entry.lastUsed = clock.currentTimeMillisUnsafe()
       }
-      return entry.transport.handleRequest(request).finally(used)
+      return entry.transport.handleRequest(request, handled(body, auth)).finally(used)
     }
-
-    const withoutSession = (request: Request): Promise<Response> =>
-      request
-        .clone()
-        .json()
-        .then(
-          (message: unknown) => (isInitialize(message) ? open(request) : missingId()),
-          () => parseError()
-        )
 
     const idleMillis = Duration.toMillis(settings.sessionIdleTimeout)
     const isIdle = (entry: Entry, now: number) =>
@@ -156,14 +181,64 @@ export const make = (options: {
     }
   })
 
+// How long a client is asked to wait before it resumes a stream that was closed.
+const retryInterval = 1_000
+
+const handled = (body: unknown, auth: AuthInfo | undefined) => ({
+  ...(body === undefined ? {} : { parsedBody: body }),
+  ...(auth === undefined ? {} : { authInfo: auth })
+})
+
+const prefixOf = (key: string): string => `${key}/`
+
+/** The store as the SDK has it, for the streams of one session alone. */
+const eventStoreOf = (
+  store: EventStore.EventStoreService,
+  key: string,
+  around: Context.Context<never>
+): SdkEventStore => {
+  const run = Effect.runPromiseWith(around)
+  const prefix = prefixOf(key)
+  const ownStream = (id: string) =>
+    Effect.map(store.streamOf(id), (stream) =>
+      Option.isSome(stream) && stream.value.startsWith(prefix) ? stream.value.slice(prefix.length) : undefined
+    )
+  return {
+    storeEvent: (stream, message) => run(store.add(prefix + stream, toJson(message))),
+    getStreamIdForEventId: (id) => run(ownStream(id)),
+    replayEventsAfter: (id, { send }) =>
+      run(
+        Effect.gen(function* () {
+          const stream = yield* ownStream(id)
+          if (stream === undefined) return yield* Effect.die(new Error("an event of another session"))
+          for (const event of yield* store.after(id)) {
+            if (!isMarker(event.message)) yield* Effect.promise(() => send(event.id, fromJson(event.message)))
+          }
+          return stream
+        })
+      )
+  }
+}
+
+// Messages are JSON, and come back as they were stored.
+const toJson = (message: JSONRPCMessage): Schema.Json => message as unknown as Schema.Json
+const fromJson = (message: Schema.Json): JSONRPCMessage => message as unknown as JSONRPCMessage
+
+const isMarker = (message: Schema.Json): boolean =>
+  typeof message === "object" && message !== null && Object.keys(message).length === 0
+
 const isInitialize = (message: unknown): boolean =>
   typeof message === "object" && message !== null && "method" in message && message.method === "initialize"
 
-const errorResponse = (status: number, code: number, message: string, headers: Record<string, string> = {}): Response =>
-  Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status, headers })
+/** A refusal that no request of the protocol got as far as. */
+export const errorResponse = (
+  status: number,
+  code: number,
+  message: string,
+  headers: Record<string, string> = {}
+): Response => Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status, headers })
 
 const missingId = (): Response => errorResponse(400, -32000, "Bad Request: Mcp-Session-Id header is required")
 const unknownSession = (): Response => errorResponse(404, -32001, "Session not found")
-const parseError = (): Response => errorResponse(400, -32700, "Parse error: the request body is not valid JSON")
 const tooMany = (): Response =>
   errorResponse(503, -32000, "Too many sessions: try again later", { "Retry-After": "30" })

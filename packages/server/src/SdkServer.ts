@@ -39,8 +39,11 @@ import * as Facts from "./Facts.ts"
 import * as HostContext from "./HostContext.ts"
 import * as Listing from "./Listing.ts"
 import * as McpSession from "./McpSession.ts"
+import type * as PrincipalSessions from "./PrincipalSessions.ts"
 import * as Registry from "./Registry.ts"
 import * as Settings from "./Settings.ts"
+import * as Telemetry from "./Telemetry.ts"
+import * as ToolVisibility from "./ToolVisibility.ts"
 import * as Wire from "./Wire.ts"
 
 /** What a server says it is. Empty instructions are left out. */
@@ -56,8 +59,10 @@ export interface Connection {
   readonly session: McpSession.Session | undefined
   /** Whether there is a channel back to a 2025 client, so that it can be asked. */
   readonly canAsk: boolean
-  /** Whom the transport has authenticated. */
-  readonly principal: string | undefined
+  /** Whom the transport has authenticated, for this request. */
+  readonly principal: (request: ServerContext) => string | undefined
+  /** Gives an authenticated principal one session for all its requests, where that is set. */
+  readonly sessionOf?: PrincipalSessions.SessionOf | undefined
   /** What the host has put around this request. */
   readonly context: (request: ServerContext) => Context.Context<never>
   /** Told what the client says of itself, whenever it says so. */
@@ -114,6 +119,24 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
       Effect.runForkWith(around)(Effect.logDebug("the MCP SDK reports", error))
     }
 
+    const visibility = yield* ToolVisibility.ToolVisibility
+
+    /** Those of these tools that the session sees. */
+    const visible = (
+      served: ReadonlyArray<Registry.Served>
+    ): Effect.Effect<ReadonlyArray<Registry.Served>, never, McpSession.McpSession> =>
+      visibility === ToolVisibility.all
+        ? Effect.succeed(served)
+        : Effect.flatMap(McpSession.current, (session) =>
+            Effect.filter(served, ({ tool }) => visibility.isVisible(tool, session))
+          )
+
+    /** The tool of this name, as far as the session sees it. */
+    const lookUp = (name: string): Effect.Effect<Registry.Served | undefined, never, McpSession.McpSession> => {
+      const served = registry.get(name)
+      return served === undefined ? Effect.succeed(undefined) : Effect.map(visible([served]), ([seen]) => seen)
+    }
+
     const listHint = { ttlMs: Duration.toMillis(settings.listTtl), cacheScope: settings.listScope }
 
     const make = (connection: Connection): Server => {
@@ -137,22 +160,42 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
         return client
       }
 
-      /** The session of a request, and with it the effect's context. */
+      /** The session of a request: the connection's, its principal's, or one of its own. */
+      const sessionFor = (request: ServerContext): Effect.Effect<PrincipalSessions.Held> => {
+        if (connection.session !== undefined) return Effect.succeed({ session: connection.session, ended: Effect.void })
+        const principal = connection.principal(request)
+        if (connection.sessionOf !== undefined && principal !== undefined) {
+          return connection.sessionOf(principal, clientOf(request))
+        }
+        const scope = Scope.makeUnsafe()
+        const session = McpSession.make({
+          id: "",
+          key: `request_${++sessions}`,
+          lifetime: "request",
+          principal,
+          client: () => clientOf(request),
+          scope
+        })
+        return Effect.succeed({ session, ended: Scope.close(scope, Exit.void) })
+      }
+
+      /** Runs an effect for a request, in its session and under the span that it names as its parent. */
       const inSession = <A, E>(
         request: ServerContext,
         effect: Effect.Effect<A, E, McpSession.McpSession>
       ): Promise<A> => {
-        const session =
-          connection.session ??
-          McpSession.make({
-            id: "",
-            key: `request_${++sessions}`,
-            lifetime: "request",
-            principal: connection.principal,
-            client: () => clientOf(request),
-            scope: Scope.makeUnsafe()
+        const parent = Telemetry.parentOf(request.mcpReq._meta)
+        return run(
+          request,
+          connection.context(request),
+          Effect.flatMap(sessionFor(request), ({ ended, session }) => {
+            const provided = effect.pipe(
+              Effect.provideService(McpSession.Ended, ended),
+              Effect.provideService(McpSession.McpSession, session)
+            )
+            return Option.isSome(parent) ? Effect.withParentSpan(provided, parent.value) : provided
           })
-        return run(request, connection.context(request), Effect.provideService(effect, McpSession.McpSession, session))
+        )
       }
 
       const run = <A, E>(
@@ -181,9 +224,10 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
           canAsk: connection.canAsk && isLegacy(client),
           maxBacklog: settings.maxProgressBacklog
         })
+        const principal = connection.principal(context)
         const binding: Calls.Binding = {
           ...(connection.session === undefined ? {} : { session: connection.session.key }),
-          ...(connection.principal === undefined ? {} : { principal: connection.principal })
+          ...(principal === undefined ? {} : { principal })
         }
         const { name } = request.params
         const offered = isLegacy(client) && !connection.canAsk ? {} : client.capabilities
@@ -217,7 +261,11 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
               )
         return inSession(
           context,
-          turn.pipe(
+          Effect.flatMap(lookUp(name), (seen) =>
+            seen === undefined
+              ? Effect.andThen(McpSession.ended, Effect.fail(new Calls.UnknownTool({ tool: name })))
+              : turn
+          ).pipe(
             Effect.catchTag("NotWaiting", (error) =>
               error.why === "unknown" || error.why === "foreign"
                 ? Effect.fail(error)
@@ -234,17 +282,25 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
     const install = (server: Server, connection: Connection): void => {
       const { clientOf, inSession } = forConnection(server, connection)
 
-      server.setRequestHandler("tools/list", (request, context) => {
-        const page = Listing.page(registry.list(), settings.toolsPerPage, request.params?.cursor)
-        if (page === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, "invalid cursor")
-        const legacy = isLegacy(clientOf(context))
-        const listed = {
-          tools: page.items.map(({ definition }) => (legacy ? Definition.forLegacy(definition) : definition)),
-          ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor })
-        }
-        // A definition is what MCP has; the SDK checks it again where it sends it.
-        return listed as unknown as ListToolsResult
-      })
+      server.setRequestHandler("tools/list", (request, context) =>
+        inSession(
+          context,
+          visible(registry.list()).pipe(
+            Effect.ensuring(McpSession.ended),
+            Effect.flatMap((served) => {
+              const page = Listing.page(served, settings.toolsPerPage, request.params?.cursor)
+              if (page === undefined) return Effect.fail(new InvalidCursor())
+              const legacy = isLegacy(clientOf(context))
+              const listed = {
+                tools: page.items.map(({ definition }) => (legacy ? Definition.forLegacy(definition) : definition)),
+                ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor })
+              }
+              // A definition is what MCP has; the SDK checks it again where it sends it.
+              return Effect.succeed(listed as unknown as ListToolsResult)
+            })
+          )
+        )
+      )
 
       server.setRequestHandler("tools/call", handler(server, connection))
 
@@ -259,8 +315,10 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
             context,
             Effect.contextWith((current: Context.Context<McpSession.McpSession>) =>
               Effect.forEach(params.calls ?? [], (call) =>
-                Facts.answer(registry.get(call.name), call.name, call.arguments, (served) =>
-                  HostContext.merge(around, served.context, current)
+                Effect.flatMap(lookUp(call.name), (seen) =>
+                  Facts.answer(seen, call.name, call.arguments, (served) =>
+                    HostContext.merge(around, served.context, current)
+                  )
                 )
               )
             ).pipe(
@@ -279,6 +337,13 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
 
     return { make, install, handler, idle, report }
   })
+
+/** The cursor was never given out. */
+class InvalidCursor extends Schema.TaggedError<InvalidCursor>()("InvalidCursor", {}) {
+  override get message(): string {
+    return "invalid cursor"
+  }
+}
 
 const cancelled = new ProtocolError(ProtocolErrorCode.InternalError, "cancelled")
 
@@ -331,7 +396,7 @@ const toResult = (turn: Calls.Turn): CallToolResult | InputRequiredResult =>
 /** What a client may read of a failure of the bridge: the texts of `Calls`, nothing of a defect. */
 const protocolErrorOf = (cause: Cause.Cause<unknown>, around: Context.Context<never>): Error => {
   const failure = Option.getOrUndefined(Cause.findErrorOption(cause))
-  if (failure instanceof Calls.UnknownTool || failure instanceof Calls.NotWaiting) {
+  if (failure instanceof Calls.UnknownTool || failure instanceof Calls.NotWaiting || failure instanceof InvalidCursor) {
     return new ProtocolError(ProtocolErrorCode.InvalidParams, failure.message)
   }
   if (Cause.hasInterruptsOnly(cause)) return cancelled
