@@ -122,7 +122,7 @@ export const step = (state: RunState, event: Event, limits: Limits): Step => {
       return returns(state, event, limits)
     case "Cancels":
       return state.phase._tag === "Attached"
-        ? [stopped(state), [{ _tag: "Interrupt", reason: "Cancelled" }, { _tag: "Close" }]]
+        ? [stopped(state), [{ _tag: "Interrupt", reason: "Cancelled" }, ...unanswered(state), { _tag: "Close" }]]
         : stay(state)
     case "Stops":
       return stops(state, event)
@@ -130,6 +130,10 @@ export const step = (state: RunState, event: Event, limits: Limits): Step => {
 }
 
 const stopped = (state: RunState): RunState => ({ ...state, phase: { _tag: "Stopped" }, open: [], gathering: false })
+
+// A fiber that waits on, because it was detached or is not to be interrupted, is not to wait for ever.
+const unanswered = ({ open }: RunState): ReadonlyArray<Action> =>
+  open.map(({ question }) => ({ _tag: "Cancel", id: question.id }))
 
 const asks = (state: RunState, question: Calls.InputRequest, limits: Limits): Step => {
   if (state.open.length >= limits.maxQuestions) return [state, [{ _tag: "Refuse", id: question.id, why: "questions" }]]
@@ -178,10 +182,10 @@ const ends = (state: RunState, result: Schema.Json): Step => {
     case "Attached":
       return [
         { ...state, phase: { _tag: "Collected" }, open: [], gathering: false },
-        [{ _tag: "Reply", turn: { _tag: "Done", result } }, { _tag: "Close" }]
+        [{ _tag: "Reply", turn: { _tag: "Done", result } }, ...unanswered(state), { _tag: "Close" }]
       ]
     case "Parked":
-      return stay({ ...state, phase: { _tag: "Finished", state: state.phase.state, result }, open: [] })
+      return [{ ...state, phase: { _tag: "Finished", state: state.phase.state, result }, open: [] }, unanswered(state)]
     default:
       return stay(state)
   }
@@ -239,13 +243,19 @@ const stops = (
         [
           { _tag: "Interrupt", reason },
           { _tag: "Reply", turn: { _tag: "Done", result: event.result } },
+          ...unanswered(state),
           { _tag: "Close" }
         ]
       ]
     case "Parked":
       return [
         stopped(state),
-        [{ _tag: "Unpark", state: state.phase.state }, { _tag: "Interrupt", reason }, { _tag: "Close" }]
+        [
+          { _tag: "Unpark", state: state.phase.state },
+          { _tag: "Interrupt", reason },
+          ...unanswered(state),
+          { _tag: "Close" }
+        ]
       ]
     case "Finished":
       return [stopped(state), [{ _tag: "Unpark", state: state.phase.state }, { _tag: "Close" }]]
