@@ -4,7 +4,7 @@
  * A run opens its journal at its first question or step, and records every answered round and every step before it goes
  * on. In another process the tool starts from its first line, gets what was recorded without asking or doing anything,
  * and is alive again at its first question without an answer. Only calls of per-request HTTP have a journal: the others
- * belong to a connection.
+ * belong to a connection. A journal that dies ends the call, which another process may then go on with.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -38,7 +38,8 @@ export interface Past {
  *   names the epoch in which it runs.
  * - `claim`: takes a run over, under the next epoch. None if it is unknown, ended, bound to someone else, or if `round` is
  *   neither the last answered one nor the next.
- * - `close`: the run has ended; nobody will take it over.
+ * - `close`: the run has ended; nobody will take it over. Does nothing in an epoch that is over: a former owner that ends
+ *   knows no better.
  */
 export interface CallJournalService {
   readonly open: (runId: string, request: Calls.CallRequest) => Effect.Effect<void>
@@ -49,7 +50,7 @@ export interface CallJournalService {
     tool: string,
     binding: Calls.Binding
   ) => Effect.Effect<Option.Option<Past>>
-  readonly close: (runId: string) => Effect.Effect<void>
+  readonly close: (runId: string, epoch: number) => Effect.Effect<void>
 }
 
 /** Keeps nothing: the default. */

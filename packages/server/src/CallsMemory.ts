@@ -71,8 +71,10 @@ interface Run {
   waitedMillis: number
   /** The state that was spent last: its turn may be asked for again. */
   spent: string | undefined
-  /** What is to be delivered at the first question without a recorded answer: the reply that has revived the run. */
+  /** What is to be delivered at the first questions without a recorded answer: the reply that has revived the run. */
   reviving: Calls.CallReply | undefined
+  /** What the client offers on the request that has started or revived the run. */
+  readonly offered: Schema.Json
   attachment: Calls.Attachment | undefined
   waiter: Deferred.Deferred<Calls.Turn> | undefined
   fiber: Fiber.Fiber<unknown, unknown> | undefined
@@ -93,7 +95,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     const repeats = yield* Repeats.make
     const clock = yield* Clock.Clock
     const running = Running.make(settings)
-    const runs = new Set<Run>()
+    const runs = new Map<string, Run>()
     const parked = yield* Parked.make<Run>({
       abandonMillis: Duration.toMillis(settings.abandonAfter),
       max: settings.maxParked,
@@ -125,7 +127,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     const perform = (run: Run, action: RunState.Action): void => {
       switch (action._tag) {
         case "Gather":
-          fork(Effect.andThen(Effect.yieldNow, close(run)), base)
+          fork(Effect.andThen(Effect.yieldNow, withJournal(run, close(run))), base)
           return
         case "Park":
           parked.add(action.state, ownerOf(run.request.binding), run)
@@ -145,6 +147,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
           const waiter = run.waiter
           run.waiter = undefined
           run.attachment = undefined
+          if (run.spent !== undefined) repeats.given(run.spent)
           if (waiter !== undefined) Deferred.doneUnsafe(waiter, Exit.succeed(action.turn))
           return
         }
@@ -159,9 +162,17 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
           return
         case "Interrupt":
           if (run.fiber !== undefined) StopReason.interrupt(run.fiber, action.reason)
+          // What waits for an answer where it cannot be interrupted is told that none will come.
+          if (run.replies.size > 0) fork(Effect.andThen(Effect.yieldNow, unask(run)), base)
           return
         case "Close":
-          runs.delete(run)
+          if (runs.get(run.id) === run) runs.delete(run.id)
+          // Cancelled: there is no turn, for nobody.
+          if (run.waiter !== undefined) {
+            if (run.spent !== undefined) repeats.forget(run.spent)
+            const result = CallResult.notWaiting(run.request.tool)
+            Deferred.doneUnsafe(run.waiter, Exit.succeed({ _tag: "Done", result }))
+          }
           return
       }
     }
@@ -182,38 +193,82 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       if (reply !== undefined) Deferred.doneUnsafe(reply, exit)
     }
 
-    const close = (run: Run) =>
-      Effect.suspend(() => {
-        const { attachment, reviving, waiter } = run
-        const state = names.issue(run.id, run.state.round + 1)
-        if (reviving === undefined) {
-          dispatch(run, { _tag: "Closes", state, room: parked.hasRoom(ownerOf(run.request.binding)) })
-          return Effect.void
-        }
-        // Nobody is to be asked what the reply that is here already answers.
-        run.reviving = undefined
-        run.waiter = undefined
-        dispatch(run, { _tag: "Closes", state, room: true })
-        parked.remove(state)
-        return Effect.andThen(
-          record(run, reviving),
-          Effect.sync(() => {
-            run.waiter = waiter
-            run.attachment = attachment
-            place(run)
-            dispatch(run, { _tag: "Returns", responses: reviving.responses, capabilities: reviving.capabilities })
-          })
-        )
+    const unask = (run: Run) =>
+      Effect.sync(() => {
+        for (const id of run.replies.keys()) settle(run, id, Exit.succeed(Asking.unasked))
       })
 
+    /** A round is closed: sent to the client, or answered from the past of a run that was taken over. */
+    const close = (run: Run): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        const { journal, request, reviving, state } = run
+        if (journal === undefined || state.phase._tag !== "Attached" || state.open.length === 0) return send(run)
+        const questions = state.open.map(({ question }) => question)
+        const past = journal.replay(questions)
+        if (past._tag === "Diverged") {
+          stop(run, "Diverged")
+          return Effect.void
+        }
+        const ids = new Set(questions.map(({ id }) => id))
+        if (past._tag === "Answers") {
+          const live = past.last && reviving === undefined
+          const capabilities = live ? run.offered : request.capabilities
+          dispatch(run, { _tag: "Replays", ids, responses: past.responses, capabilities })
+          return Effect.void
+        }
+        if (reviving === undefined) return Effect.andThen(journal.open, send(run))
+        // Nobody is to be asked what the reply that is here already answers.
+        run.reviving = undefined
+        const { capabilities, responses } = reviving
+        return Effect.map(record(run, state.round + 1, questions, reviving), (mine) => {
+          if (mine) dispatch(run, { _tag: "Replays", ids, responses, capabilities })
+        })
+      })
+
+    const send = (run: Run): Effect.Effect<void> =>
+      Effect.sync(() =>
+        dispatch(run, {
+          _tag: "Closes",
+          state: names.issue(run.id, run.state.round + 1),
+          room: parked.hasRoom(ownerOf(run.request.binding))
+        })
+      )
+
     // Recorded before it is delivered. A run that has been taken over meanwhile is not ours to go on with.
-    const record = (run: Run, reply: Calls.CallReply): Effect.Effect<void> => {
-      if (run.journal === undefined || run.state.phase._tag !== "Parked") return Effect.void
-      const sent = run.state.open.filter((open) => open.sent).map(({ question }) => question)
-      return Effect.map(run.journal.round(run.state.round, sent, reply.responses), (mine) => {
+    const record = (
+      run: Run,
+      round: number,
+      questions: ReadonlyArray<Calls.InputRequest>,
+      { capabilities, responses }: Calls.CallReply
+    ): Effect.Effect<boolean> => {
+      if (run.journal === undefined) return Effect.succeed(true)
+      const answers = questions.flatMap((question): ReadonlyArray<readonly [string, Schema.Json]> => {
+        const response = Object.hasOwn(responses, question.id) ? responses[question.id] : undefined
+        if (response !== undefined) return [[question.id, response]]
+        // What this request can no longer carry is answered so, wherever the run goes on.
+        return question.method === "elicitation/create" && !Capabilities.carries(capabilities, question)
+          ? [[question.id, { action: "cancel" }]]
+          : []
+      })
+      return Effect.map(run.journal.round(round, questions, Object.fromEntries(answers)), (mine) => {
         if (!mine) stop(run, "Superseded")
+        return mine
       })
     }
+
+    const sentBy = ({ state: { open } }: Run): ReadonlyArray<Calls.InputRequest> =>
+      open.filter(({ sent }) => sent).map(({ question }) => question)
+
+    /** A run whose journal dies ends, for another process to go on with. */
+    const withJournal = <A, E>(run: Run, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+      Effect.onError(effect, (cause) =>
+        Cause.hasInterruptsOnly(cause)
+          ? Effect.void
+          : Effect.andThen(
+              Effect.logError("the journal of a call could not be written", cause),
+              Effect.sync(() => stop(run, "JournalFailed"))
+            )
+      )
 
     const stop = (run: Run, reason: StopReason.StopReason): void =>
       dispatch(run, {
@@ -227,7 +282,8 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     const stopForGood = (run: Run, reason: StopReason.StopReason): Effect.Effect<never> =>
       Effect.suspend(() => {
         stop(run, reason)
-        return Effect.never
+        // Also from where nothing else may be interrupted: what is behind this must not run.
+        return Effect.interruptible(Effect.never)
       })
 
     // ----- what a run does
@@ -241,9 +297,6 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         run.early.delete(id)
         if (early !== undefined && asked.fits(early)) return Effect.succeed(Asking.response(early))
         const question: Calls.InputRequest = { id, method: asked.method, params: asked.params }
-        const recorded = run.journal?.replay(question)
-        if (recorded?._tag === "Answer") return Effect.succeed(Asking.response(recorded.response))
-        if (recorded?._tag === "Diverged") return stopForGood(run, "Diverged")
         const reply = Deferred.makeUnsafe<Asking.Reply, Asking.Refused>()
         run.replies.set(id, reply)
         const push = run.attachment?.ask
@@ -252,7 +305,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
           return Effect.fail(Asking.refused("questions", settings))
         }
         return Effect.ensuring(
-          push === undefined ? askByTurn(run, question, reply) : askByPush(run, push(question)),
+          push === undefined ? askByTurn(run, question, reply) : askByPush(run, push(question), reply),
           Effect.sync(() => {
             if (run.replies.get(id) === reply) run.replies.delete(id)
           })
@@ -274,14 +327,20 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     // The request stays open while the question is out, and the question is withdrawn when this is interrupted.
     const askByPush = (
       run: Run,
-      push: Effect.Effect<Schema.Json, Calls.PushFailed>
+      push: Effect.Effect<Schema.Json, Calls.PushFailed>,
+      unasked: Deferred.Deferred<Asking.Reply, Asking.Refused>
     ): Effect.Effect<Asking.Reply, Asking.Refused> =>
-      Effect.flatMap(
-        Effect.mapError(Effect.timeoutOption(push, settings.abandonAfter), ({ message }) => Asking.pushFailed(message)),
-        Option.match({
-          onSome: (response) => Effect.succeed(Asking.response(response)),
-          onNone: () => stopForGood(run, "Abandoned")
-        })
+      Effect.raceFirst(
+        Deferred.await(unasked),
+        Effect.flatMap(
+          Effect.mapError(Effect.timeoutOption(push, settings.abandonAfter), ({ message }) =>
+            Asking.pushFailed(message)
+          ),
+          Option.match({
+            onSome: (response) => Effect.succeed(Asking.response(response)),
+            onNone: () => stopForGood(run, "Abandoned")
+          })
+        ).pipe(Effect.interruptible)
       )
 
     const report = (run: Run, update: ToolResult.ToolResult): Effect.Effect<void> =>
@@ -359,7 +418,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         return parked.get(which.state) === run
       }
 
-    const select = (which: Calls.Which | "all"): ReadonlyArray<Run> => Array.from(runs).filter(matches(which))
+    const select = (which: Calls.Which | "all"): ReadonlyArray<Run> => Array.from(runs.values()).filter(matches(which))
 
     const awaitFibers = (selected: ReadonlyArray<Run>) =>
       Effect.forEach(selected, (run) => (run.fiber === undefined ? Effect.void : Fiber.await(run.fiber)), {
@@ -416,25 +475,22 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         waitedMillis: 0,
         stopping: undefined,
         spent: undefined,
-        reviving: undefined,
+        reviving: revived !== undefined && revived.round > roundsOf(revived.past) ? revived.reply : undefined,
+        offered: revived?.reply.capabilities ?? request.capabilities,
         attachment: undefined,
         waiter: undefined,
         fiber: undefined
       }
-      if (revived !== undefined && run.journal !== undefined) {
-        const { rounds } = run.journal
-        run.state = { ...run.state, requests: rounds + 1, round: rounds }
-        if (revived.round > rounds) run.reviving = revived.reply
-      }
       const waiter = attach(run, attachment)
-      runs.add(run)
+      if (revived !== undefined) spend(run, revived.reply, waiter)
+      runs.set(run.id, run)
       // What a tool needs was in the context of its registration: `McpServer.tools` has asked for it.
       const body = execute(run) as Effect.Effect<unknown, unknown>
       const context = contextOf(run, around)
       const session = Option.getOrUndefined(Context.getOption(context, McpSession.McpSession))
       run.fiber = fork(
         body.pipe(
-          Effect.onExit((exit) => run.journal?.end(goesOn(exit)) ?? Effect.void),
+          Effect.onExit((exit) => (run.journal === undefined ? Effect.void : endJournal(run.journal, exit))),
           Effect.ensuring(McpSession.ended),
           Telemetry.observe(
             {
@@ -457,6 +513,13 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       return restore(waitForTurn(run, waiter))
     }
 
+    /** The turn that is to come is that of this reply, should it be repeated. */
+    const spend = (run: Run, reply: Calls.CallReply, waiter: Deferred.Deferred<Calls.Turn>): void => {
+      if (run.spent !== undefined) repeats.forget(run.spent)
+      run.spent = reply.state
+      repeats.keep(reply, waiter)
+    }
+
     const notWaiting = (reply: Calls.CallReply, why: Calls.NotWaiting["why"]) =>
       Effect.fail(new Calls.NotWaiting({ tool: reply.tool, why }))
 
@@ -474,11 +537,17 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       const { round, runId } = name
       const served = registry.get(reply.tool)
       if (runId === undefined || round === undefined || served === undefined) return notWaiting(reply, "spent")
+      // Nothing is replayed while the run is here.
+      if (runs.has(runId)) return notWaiting(reply, "spent")
       return Effect.flatMap(
         journal.claim(runId, round, reply.tool, reply.binding),
         Option.match({
           onNone: () => notWaiting(reply, "spent"),
           onSome: (past) => {
+            const call = ToolCall.fromValue({ id: "", tool: reply.tool, value: past.request.arguments })
+            if (Tool.faultOf(served.tool, call) !== undefined) {
+              return Effect.andThen(journal.close(runId, past.epoch), notWaiting(reply, "diverged"))
+            }
             running.take(ownerOf(past.request.binding))
             return begin(served, past.request, attachment, around, restore, { id: runId, past, reply, round })
           }
@@ -514,12 +583,14 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
             }
             // Spend, record, deliver: in this order, and not to be interrupted between.
             parked.remove(reply.state)
-            return Effect.flatMap(record(run, reply), () => {
+            const recorded =
+              run.state.phase._tag === "Parked"
+                ? withJournal(run, record(run, run.state.round, sentBy(run), reply))
+                : Effect.void
+            return Effect.flatMap(recorded, () => {
               if (!isWaiting(run, reply.state)) return notWaiting(reply, "spent")
               const waiter = attach(run, attachment)
-              if (run.spent !== undefined) repeats.forget(run.spent)
-              run.spent = reply.state
-              repeats.keep(reply, waiter)
+              spend(run, reply, waiter)
               if (run.state.phase._tag === "Parked") place(run)
               dispatch(run, { _tag: "Returns", responses: reply.responses, capabilities: reply.capabilities })
               return restore(waitForTurn(run, waiter))
@@ -542,7 +613,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         for (const run of selected) stop(run, reason)
         yield* awaitFibers(selected)
       }),
-      count: Effect.map(FiberSet.size(fibers), (live) => ({ ...countOf(Array.from(runs)), fibers: live })),
+      count: Effect.map(FiberSet.size(fibers), (live) => ({ ...countOf(Array.from(runs.values())), fibers: live })),
       countOf: (which) => Effect.sync(() => countOf(select(which)))
     }
 
@@ -566,8 +637,23 @@ const goesOnElsewhere: ReadonlySet<StopReason.StopReason> = new Set(["Superseded
 const goesOn = (exit: Exit.Exit<unknown, unknown>): boolean => {
   if (Exit.isSuccess(exit) || !Cause.hasInterruptsOnly(exit.cause)) return false
   const reason = Option.getOrUndefined(StopReason.of(exit.cause))
-  return reason === undefined || reason === "ToolRemoved" || reason === "ServerClosed" || reason === "Superseded"
+  return reason === undefined || leavesJournal.has(reason)
 }
+
+const leavesJournal: ReadonlySet<StopReason.StopReason> = new Set([
+  "ToolRemoved",
+  "ServerClosed",
+  "Superseded",
+  "JournalFailed"
+])
+
+// The run has ended, whatever becomes of its journal.
+const endJournal = (journal: RunJournal.RunJournal, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
+  Effect.catchCause(journal.end(goesOn(exit)), (cause) =>
+    Effect.logWarning("the journal of a call that has ended could not be closed", cause)
+  )
+
+const roundsOf = ({ entries }: CallJournal.Past): number => entries.filter(({ _tag }) => _tag === "Round").length
 
 // Forms that are kept compiled: a tool that writes its form where it asks makes a new one in every call.
 const keptForms = 256

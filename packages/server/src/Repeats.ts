@@ -7,25 +7,31 @@ import type * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Calls from "./Calls.ts"
 
-/** How long a turn is kept, and how many at most: a turn may be as large as a result. */
+/** How long a turn is kept after it was given, and how many at most: a turn may be as large as a result. */
 const keptMillis = 60_000
 const keptTurns = 1_000
 
 /** The kept turns. */
 export interface Repeats {
-  /** The turn of exactly this request, if it was the last one of its run. */
+  /** The turn of exactly this request, if it is the last one of its run: one that was given, or one to come. */
   readonly find: (reply: Calls.CallReply) => Deferred.Deferred<Calls.Turn> | undefined
+  /** A request waits for this turn. */
   readonly keep: (reply: Calls.CallReply, turn: Deferred.Deferred<Calls.Turn>) => void
-  /** The run has gone on from this state's turn. */
+  /** This state's turn has been given: the clock starts. */
+  readonly given: (state: string) => void
+  /** The run has gone on from this state's turn, or there will be none. */
   readonly forget: (state: string) => void
+}
+
+interface Entry {
+  readonly key: string
+  readonly turn: Deferred.Deferred<Calls.Turn>
 }
 
 /** Nothing kept yet. */
 export const make: Effect.Effect<Repeats> = Effect.map(Clock.Clock, (clock) => {
-  const kept = new Map<
-    string,
-    { readonly key: string; readonly turn: Deferred.Deferred<Calls.Turn>; readonly until: number }
-  >()
+  const awaited = new Map<string, Entry>()
+  const kept = new Map<string, Entry & { readonly until: number }>()
 
   const sweep = (now: number): void => {
     for (const [state, { until }] of kept) {
@@ -37,15 +43,22 @@ export const make: Effect.Effect<Repeats> = Effect.map(Clock.Clock, (clock) => {
   return {
     find: (reply) => {
       sweep(clock.currentTimeMillisUnsafe())
-      const entry = kept.get(reply.state)
+      const entry = awaited.get(reply.state) ?? kept.get(reply.state)
       return entry !== undefined && entry.key === keyOf(reply) ? entry.turn : undefined
     },
     keep: (reply, turn) => {
+      if (reply.request !== undefined) awaited.set(reply.state, { key: keyOf(reply), turn })
+    },
+    given: (state) => {
+      const entry = awaited.get(state)
+      if (entry === undefined) return
+      awaited.delete(state)
       const now = clock.currentTimeMillisUnsafe()
-      if (reply.request !== undefined) kept.set(reply.state, { key: keyOf(reply), turn, until: now + keptMillis })
+      kept.set(state, { ...entry, until: now + keptMillis })
       sweep(now)
     },
     forget: (state) => {
+      awaited.delete(state)
       kept.delete(state)
     }
   }

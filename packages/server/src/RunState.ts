@@ -57,6 +57,13 @@ export type Event =
   | { readonly _tag: "Withdraws"; readonly id: string }
   /** The round is closed; it goes out under this state, or its questions fail if there is no room to park. */
   | { readonly _tag: "Closes"; readonly state: string; readonly room: boolean }
+  /** A round that was answered before is not sent again: these questions of it get their answers at once. */
+  | {
+      readonly _tag: "Replays"
+      readonly ids: ReadonlySet<string>
+      readonly responses: Readonly<Record<string, Schema.Json>>
+      readonly capabilities: Schema.Json
+    }
   /** The tool has ended, with a result as MCP has it. */
   | { readonly _tag: "Ends"; readonly result: Schema.Json }
   /** The client is back with answers. */
@@ -116,6 +123,8 @@ export const step = (state: RunState, event: Event, limits: Limits): Step => {
       return stay({ ...state, open: state.open.filter(({ question }) => question.id !== event.id) })
     case "Closes":
       return closes(state, event)
+    case "Replays":
+      return replays(state, event, limits)
     case "Ends":
       return ends(state, event.result)
     case "Returns":
@@ -175,6 +184,27 @@ const closes = (state: RunState, event: { readonly state: string; readonly room:
       }
     ]
   ]
+}
+
+const replays = (
+  state: RunState,
+  event: {
+    readonly ids: ReadonlySet<string>
+    readonly responses: Readonly<Record<string, Schema.Json>>
+    readonly capabilities: Schema.Json
+  },
+  limits: Limits
+): Step => {
+  if (state.phase._tag !== "Attached" || !state.gathering) return stay(state)
+  const sent: RunState = {
+    ...state,
+    phase: { _tag: "Parked", state: "" },
+    round: state.round + 1,
+    open: state.open.map(({ question }) => ({ question, sent: event.ids.has(question.id) }))
+  }
+  // As if the round had been with the client, save that nobody was parked.
+  const [next, actions] = returns(sent, event, limits)
+  return [next, actions.filter(({ _tag }) => _tag !== "Unpark")]
 }
 
 const ends = (state: RunState, result: Schema.Json): Step => {

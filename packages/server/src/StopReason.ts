@@ -15,6 +15,7 @@ import * as Schema from "effect/Schema"
  * - `ServerClosed`: the server stops.
  * - `Superseded`: another process has taken the call over.
  * - `Diverged`: a call that was to go on here asks something else than it asked before.
+ * - `JournalFailed`: what has to be recorded before the call goes on could not be.
  */
 export const StopReason = Schema.Literals([
   "Cancelled",
@@ -23,7 +24,8 @@ export const StopReason = Schema.Literals([
   "ToolRemoved",
   "ServerClosed",
   "Superseded",
-  "Diverged"
+  "Diverged",
+  "JournalFailed"
 ])
 export type StopReason = typeof StopReason.Type
 
@@ -71,6 +73,8 @@ export const text = (reason: StopReason | undefined): string => {
       return "another process has taken it over"
     case "Diverged":
       return "the tool has changed"
+    case "JournalFailed":
+      return "its journal could not be written"
     case undefined:
       return "interrupted"
   }
