@@ -6,7 +6,8 @@
  * tsc checks them all; what it finds is told at the file and line of the document.
  *
  * After the language, a block may say `nocheck`, with the reason in the text around it. Blocks of docs/contract, which are
- * outlines, are looked at only if they say `check`. With `--run`, each `sh run` block is run in the root and must exit 0.
+ * outlines, are looked at only if they say `check`. With `--run`, each block that says `run` is run in the root and must
+ * exit 0: an `sh` block as it is, a `ts` block by node, and it must print what a `text` block right after it shows.
  */
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -115,13 +116,22 @@ const check = (): void => {
 
 // ----- commands
 
+const named = new Map([...modules].map(([name, block]) => [block, path.join(scratch, name)]))
+
 const commands = process.argv.includes("--run")
-  ? blocks.filter(({ language, words }) => language === "sh" && words.includes("run"))
+  ? blocks.filter((block) => block.words.includes("run") && (block.language === "sh" || named.has(block)))
   : []
 
-const run = ({ code, file, line }: Block): void => {
-  const ran = spawnSync("sh", ["-e", "-c", code.join("\n")], { cwd: root, encoding: "utf8" })
-  if (ran.status !== 0) faults.push(`${file}:${line}: exit ${ran.status}\n${ran.stdout}${ran.stderr}`)
+const run = (block: Block): void => {
+  const name = named.get(block)
+  const [command, ...words] = name === undefined ? ["sh", "-e", "-c", block.code.join("\n")] : [process.execPath, name]
+  const ran = spawnSync(command ?? "", words, { cwd: root, encoding: "utf8" })
+  const after = blocks[blocks.indexOf(block) + 1]
+  const shown = name !== undefined && after?.file === block.file && after.language === "text" ? after : undefined
+  if (ran.status !== 0) faults.push(`${block.file}:${block.line}: exit ${ran.status}\n${ran.stdout}${ran.stderr}`)
+  else if (shown !== undefined && ran.stdout.trimEnd() !== shown.code.join("\n").trimEnd()) {
+    faults.push(`${shown.file}:${shown.line}: what is printed is\n${ran.stdout}`)
+  }
 }
 
 write()
