@@ -14,7 +14,6 @@ import * as Listing from "./Listing.ts"
 import * as McpSession from "./McpSession.ts"
 import type * as Registry from "./Registry.ts"
 import * as SdkServer from "./SdkServer.ts"
-import * as Settings from "./Settings.ts"
 
 /**
  * Serves one transport until its scope closes. The effect that it gives waits for the end of the connection: its calls
@@ -26,7 +25,6 @@ export const serve = (
 ): Effect.Effect<Effect.Effect<void>, never, Calls.Calls | Registry.Registry | Scope.Scope> =>
   Effect.gen(function* () {
     const calls = yield* Calls.Calls
-    const settings = yield* Settings.Settings
     const bridge = yield* SdkServer.bridge(info)
     const around = yield* HostContext.capture
     const ended = yield* Deferred.make<void>()
@@ -85,9 +83,9 @@ export const serve = (
         return handle
       }),
       (handle) =>
-        calls
-          .drain({ session: session.key }, "ServerClosed", settings.shutdownGrace)
-          .pipe(Effect.andThen(bridge.idle), Effect.andThen(Effect.promise(() => handle.close())), Effect.andThen(end))
+        bridge
+          .shutDown({ session: session.key })
+          .pipe(Effect.andThen(Effect.promise(() => handle.close())), Effect.andThen(end))
     )
     yield* Listing.onChange(() => {
       for (const server of servers) {

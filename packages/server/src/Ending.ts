@@ -21,6 +21,15 @@ export const reached: Effect.Effect<void> = Effect.flatMap(Effect.service(Ending
   ending === undefined ? Effect.void : Effect.asVoid(Deferred.succeed(ending, undefined))
 )
 
+/** What is done before anything is released, while answers still reach clients; nothing outside of {@link launch}. */
+export const Farewells: Context.Reference<Array<Effect.Effect<void>> | undefined> = Context.Reference<
+  Array<Effect.Effect<void>> | undefined
+>("@agenttool/server/Ending/Farewells", { defaultValue: () => undefined })
+
+/** Has this done before anything is released. */
+export const before = (farewell: Effect.Effect<void>): Effect.Effect<void> =>
+  Effect.map(Effect.service(Farewells), (farewells) => void farewells?.push(farewell))
+
 /**
  * Builds a server layer, waits until its connection has ended or the program is interrupted, and releases it. Give it to
  * `NodeRuntime.runMain`: the exit code is 0 at the end of input and after SIGINT and SIGTERM, and 1 when building failed.
@@ -39,10 +48,13 @@ export const reached: Effect.Effect<void> = Effect.flatMap(Effect.service(Ending
 export const launch = <A, E, R>(layer: Layer.Layer<A, E, R>): Effect.Effect<void, E, R> =>
   Effect.suspend(() => {
     const ending = Deferred.makeUnsafe<void>()
+    const farewells: Array<Effect.Effect<void>> = []
     return layer.pipe(
-      Layer.provide(Layer.succeed(Ending, ending)),
+      Layer.provide([Layer.succeed(Ending, ending), Layer.succeed(Farewells, farewells)]),
       Layer.build,
       Effect.andThen(Deferred.await(ending)),
+      // An HTTP server, say, waits for its open requests before it lets go of what answers them.
+      Effect.onExit(() => Effect.all(farewells, { concurrency: "unbounded", discard: true })),
       Effect.scoped,
       Effect.onExit((exit) => (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? endQuietly : Effect.void))
     )

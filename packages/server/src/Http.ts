@@ -26,7 +26,8 @@ import {
   originValidationResponse,
   type ServerContext
 } from "@modelcontextprotocol/server"
-import * as Calls from "./Calls.ts"
+import type * as Calls from "./Calls.ts"
+import * as Ending from "./Ending.ts"
 import * as HostContext from "./HostContext.ts"
 import * as HttpBody from "./HttpBody.ts"
 import * as HttpSessions from "./HttpSessions.ts"
@@ -64,7 +65,6 @@ export const endpoint = (
   options: SdkServer.ServerInfo & Options
 ): Effect.Effect<Respond, never, Calls.Calls | Registry.Registry | Scope.Scope> =>
   Effect.gen(function* () {
-    const calls = yield* Calls.Calls
     const registry = yield* Registry.Registry
     const settings = yield* Settings.Settings
     const around = yield* HostContext.capture
@@ -85,20 +85,25 @@ export const endpoint = (
       principal: principalOf,
       context: contextOf
     }
-    const modern = yield* Effect.acquireRelease(
-      Effect.sync(() =>
-        createMcpHandler(() => bridge.make(perRequest), {
-          legacy: options.legacy === "stateless" ? "stateless" : "reject",
-          maxRequestBodySize: settings.maxBodyBytes,
-          onerror: bridge.report
+    const modern = createMcpHandler(() => bridge.make(perRequest), {
+      legacy: options.legacy === "stateless" ? "stateless" : "reject",
+      maxRequestBodySize: settings.maxBodyBytes,
+      onerror: bridge.report
+    })
+    const sessions = yield* HttpSessions.make({ bridge, context: contextOf, principal: principalOf })
+    let closed = false
+    const shutDown = yield* bridge.shutDown("all").pipe(
+      Effect.andThen(
+        Effect.promise(() => {
+          closed = true
+          return modern.close()
         })
       ),
-      (handler) =>
-        calls
-          .drain("all", "ServerClosed", settings.shutdownGrace)
-          .pipe(Effect.andThen(bridge.idle), Effect.andThen(Effect.promise(() => handler.close())))
+      Effect.andThen(sessions.close),
+      Effect.cached
     )
-    const sessions = yield* HttpSessions.make({ bridge, context: contextOf, principal: principalOf })
+    yield* Effect.addFinalizer(() => shutDown)
+    yield* Ending.before(shutDown)
     const withSessions = options.legacy === undefined || options.legacy === "sessions"
     yield* Listing.onChange(() => {
       modern.notify.toolsChanged()
@@ -131,6 +136,7 @@ export const endpoint = (
     const answer = Effect.fnUntraced(function* (request: Request) {
       const refused = hostHeaderValidationResponse(request, hosts) ?? originValidationResponse(request, origins)
       if (refused !== undefined) return refused
+      if (closed) return HttpSessions.errorResponse(503, -32000, "The server is shutting down")
       const auth = yield* Effect.promise(() => gate(request))
       if (auth instanceof Response) return auth
       const hasBody = request.method === "POST" && isJsonContentType(request.headers.get("content-type"))

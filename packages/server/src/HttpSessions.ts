@@ -10,6 +10,7 @@ import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as FiberSet from "effect/FiberSet"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
@@ -36,6 +37,8 @@ export interface HttpSessions {
   readonly respond: (request: Request, body: unknown, auth: AuthInfo | undefined) => Promise<Response>
   readonly toolsChanged: () => void
   readonly count: () => number
+  /** Ends them all, and waits until what lived in them is released. */
+  readonly close: Effect.Effect<void>
 }
 
 interface Entry {
@@ -64,6 +67,7 @@ export const make = (options: {
     const clock = yield* Clock.Clock
     const around = yield* HostContext.capture
     const sessions = new Map<string, Entry>()
+    const endings = yield* FiberSet.make<void>()
     let opening = 0
 
     const open = async (request: Request, body: unknown, auth: AuthInfo | undefined): Promise<Response> => {
@@ -115,14 +119,14 @@ export const make = (options: {
         if (transport.sessionId !== undefined && sessions.delete(transport.sessionId)) {
           Telemetry.change(Telemetry.sessions, -1, around)
         }
-        Effect.runForkWith(around)(
-          calls
-            .drain({ session: key }, "SessionEnded", 0)
-            .pipe(
-              Effect.andThen(Scope.close(scope, Exit.void)),
-              Effect.andThen(store === undefined ? Effect.void : store.forget(prefixOf(key)))
-            )
-        )
+        const end = calls
+          .drain({ session: key }, "SessionEnded", 0)
+          .pipe(
+            Effect.andThen(Scope.close(scope, Exit.void)),
+            Effect.andThen(store === undefined ? Effect.void : store.forget(prefixOf(key))),
+            Effect.uninterruptible
+          )
+        FiberSet.addUnsafe(endings, Effect.runForkWith(around)(end))
       }
       const response = await transport.handleRequest(request, handled(body, auth)).finally(() => {
         opening--
@@ -168,16 +172,18 @@ export const make = (options: {
         )
       )
     )
-    yield* Effect.addFinalizer(() =>
+    const close = Effect.suspend(() =>
       Effect.forEach(Array.from(sessions.values()), ({ transport }) => Effect.promise(() => transport.close()))
-    )
+    ).pipe(Effect.andThen(FiberSet.awaitEmpty(endings)))
+    yield* Effect.addFinalizer(() => close)
 
     return {
       respond,
       toolsChanged: () => {
         for (const { server } of sessions.values()) server.sendToolListChanged().catch(bridge.report)
       },
-      count: () => sessions.size
+      count: () => sessions.size,
+      close
     }
   })
 

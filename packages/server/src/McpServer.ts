@@ -27,6 +27,11 @@ import * as Stdout from "./Stdout.ts"
 
 export { launch } from "./Ending.ts"
 export { RegistrationError } from "./Registry.ts"
+/**
+ * Reads every setting from environment variables, `MCP_ABANDON_AFTER=5 minutes`; see docs/operations.md for all names. A
+ * wrong value fails with one error that names the variable. Provide it to a transport layer, whose own options win.
+ */
+export { layer as layerConfig } from "./SettingsConfig.ts"
 export { TestCalls, TestClient } from "./Memory.ts"
 
 /** What registrations need, and every transport layer of this module provides. */

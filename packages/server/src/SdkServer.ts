@@ -42,6 +42,7 @@ import * as McpSession from "./McpSession.ts"
 import type * as PrincipalSessions from "./PrincipalSessions.ts"
 import * as Registry from "./Registry.ts"
 import * as Settings from "./Settings.ts"
+import * as StopReason from "./StopReason.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as ToolVisibility from "./ToolVisibility.ts"
 import * as Wire from "./Wire.ts"
@@ -78,14 +79,14 @@ export type CallHandler = (
 /**
  * Makes SDK servers for one set of tools, or puts the handlers on one that the host made.
  *
- * `idle` waits until every request that is being handled has been answered. `report` logs what the SDK reports out of
- * band.
+ * `shutDown` answers calls from now on with the words that the server stops, gives those of `which` their grace, and waits
+ * until every request that is being handled has been answered. `report` logs what the SDK reports out of band.
  */
 export interface Bridge {
   readonly make: (connection: Connection) => Server
   readonly install: (server: Server, connection: Connection) => void
   readonly handler: (server: Server, connection: Connection) => CallHandler
-  readonly idle: Effect.Effect<void>
+  readonly shutDown: (which: Calls.Which | "all") => Effect.Effect<void>
   readonly report: (error: unknown) => void
 }
 
@@ -104,6 +105,7 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
     const around = yield* HostContext.capture
     let sessions = 0
     let handling = 0
+    let stopping = false
     const whenIdle = Latch.makeUnsafe(true)
 
     const begin = () => {
@@ -218,6 +220,10 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
     const handler = (server: Server, connection: Connection): CallHandler => {
       const { clientOf, inSession } = forConnection(server, connection)
       return (request, context) => {
+        if (stopping) {
+          const result = CallResult.stopped(request.params.name, StopReason.text("ServerClosed"))
+          return Promise.resolve(toResult({ _tag: "Done", result }))
+        }
         const client = clientOf(context)
         const state = context.mcpReq.requestState()
         const attachment = Attachment.make(context, client, {
@@ -335,7 +341,13 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
       Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
     )
 
-    return { make, install, handler, idle, report }
+    const shutDown: Bridge["shutDown"] = (which) =>
+      Effect.suspend(() => {
+        stopping = true
+        return Effect.andThen(calls.drain(which, "ServerClosed", settings.shutdownGrace), idle)
+      })
+
+    return { make, install, handler, shutDown, report }
   })
 
 /** The cursor was never given out. */

@@ -1,0 +1,82 @@
+/**
+ * Every setting from Effect's `Config`: from environment variables, unless the app installs another `ConfigProvider`.
+ */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Settings from "./Settings.ts"
+
+type Configs = { readonly [Name in keyof Settings.Settings]: Config.Config<Settings.Settings[Name]> }
+
+/** The variable of each setting. */
+export const names: { readonly [Name in keyof Settings.Settings]: string } = {
+  abandonAfter: "MCP_ABANDON_AFTER",
+  maxRequests: "MCP_MAX_REQUESTS",
+  maxParked: "MCP_MAX_PARKED",
+  maxParkedPerSession: "MCP_MAX_PARKED_PER_SESSION",
+  removalGrace: "MCP_REMOVAL_GRACE",
+  shutdownGrace: "MCP_SHUTDOWN_GRACE",
+  sessionIdleTimeout: "MCP_SESSION_IDLE_TIMEOUT",
+  maxSessions: "MCP_MAX_SESSIONS",
+  sessionPerPrincipal: "MCP_SESSION_PER_PRINCIPAL",
+  maxRunning: "MCP_MAX_RUNNING",
+  maxRunningPerSession: "MCP_MAX_RUNNING_PER_SESSION",
+  maxQueued: "MCP_MAX_QUEUED",
+  maxQuestions: "MCP_MAX_QUESTIONS",
+  maxJsonDepth: "MCP_MAX_JSON_DEPTH",
+  receiveTimeout: "MCP_RECEIVE_TIMEOUT",
+  maxBodyBytes: "MCP_MAX_BODY_BYTES",
+  maxResultBytes: "MCP_MAX_RESULT_BYTES",
+  showDefects: "MCP_SHOW_DEFECTS",
+  nullAsAbsent: "MCP_NULL_AS_ABSENT",
+  toolsPerPage: "MCP_TOOLS_PER_PAGE",
+  listTtl: "MCP_LIST_TTL",
+  listScope: "MCP_LIST_SCOPE",
+  maxProgressBacklog: "MCP_MAX_PROGRESS_BACKLOG"
+}
+
+const configs: Configs = {
+  abandonAfter: Config.Duration(names.abandonAfter),
+  maxRequests: Config.Int(names.maxRequests),
+  maxParked: Config.Int(names.maxParked),
+  maxParkedPerSession: Config.Int(names.maxParkedPerSession),
+  removalGrace: Config.Duration(names.removalGrace),
+  shutdownGrace: Config.Duration(names.shutdownGrace),
+  sessionIdleTimeout: Config.Duration(names.sessionIdleTimeout),
+  maxSessions: Config.Int(names.maxSessions),
+  sessionPerPrincipal: Config.Boolean(names.sessionPerPrincipal),
+  maxRunning: Config.Int(names.maxRunning),
+  maxRunningPerSession: Config.Int(names.maxRunningPerSession),
+  maxQueued: Config.Int(names.maxQueued),
+  maxQuestions: Config.Int(names.maxQuestions),
+  maxJsonDepth: Config.Int(names.maxJsonDepth),
+  receiveTimeout: Config.Duration(names.receiveTimeout),
+  maxBodyBytes: Config.Int(names.maxBodyBytes),
+  maxResultBytes: Config.Int(names.maxResultBytes),
+  showDefects: Config.Boolean(names.showDefects),
+  nullAsAbsent: Config.Boolean(names.nullAsAbsent),
+  toolsPerPage: Config.Int(names.toolsPerPage),
+  listTtl: Config.Duration(names.listTtl),
+  listScope: Config.Literals(["private", "public"], names.listScope),
+  maxProgressBacklog: Config.Int(names.maxProgressBacklog)
+}
+
+/**
+ * Reads the variables that are set; the others keep what is set around, or the default. A value that is none fails with
+ * one error that names its variable. Members that a transport layer is given win.
+ */
+export const layer: Layer.Layer<never, Config.ConfigError> = Layer.effect(
+  Settings.Settings,
+  Effect.gen(function* () {
+    const around = yield* Settings.Settings
+    const set: Partial<Record<keyof Settings.Settings, unknown>> = {}
+    for (const [name, config] of Object.entries(configs)) {
+      const value = yield* Config.option<unknown>(config)
+      if (Option.isSome(value)) set[name as keyof Settings.Settings] = value.value // the names are those of the table
+    }
+    // Each member was read by the config of its own type.
+    return Settings.make(set as Partial<Settings.Settings>, around)
+  })
+)
+
