@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { inTime, jobsOf, texts } from "./batches.ts"
+import * as Elicitor from "@agenttool/core/Elicitor"
 import * as Executor from "@agenttool/core/Executor"
 import * as Progress from "@agenttool/core/Progress"
 import * as Recorder from "@agenttool/core/Recorder"
@@ -14,9 +15,6 @@ const echo = Tool.raw("echo", { execute: (call) => Effect.succeed(call.arguments
 const slow = Tool.raw("slow", { execute: () => Effect.as(Effect.sleep("60 millis"), "slow") })
 
 describe("Executor: what a call finds in its context", () => {
-  class Answerer extends Context.Service<Answerer, string>()("test/Answerer") {}
-  const Language = Context.Reference<string>("test/Language", { defaultValue: () => "en" })
-
   it.effect("C90, C92: every tool finds its own call, with every field as the job gave it", () =>
     Effect.gen(function* () {
       const seen: Array<Option.Option<ToolCall.Call>> = []
@@ -46,16 +44,21 @@ describe("Executor: what a call finds in its context", () => {
     })
   )
 
-  it.effect("C93: what the harness has in the context survives, services and references", () =>
+  it.effect("C93: what the harness has in the context survives: its elicitor, its services", () =>
     Effect.gen(function* () {
-      const both = Tool.raw("both", {
-        execute: () => Effect.map(Effect.all([Answerer, Language, ToolCall.current]), ([a, b, { id }]) => [a, b, id])
+      class Disk extends Context.Service<Disk, string>()("test/Disk") {}
+      const elicitor: Elicitor.ElicitorService = {
+        ask: () =>
+          Effect.map(ToolCall.option, (call) => ({ action: "accept", content: { by: Option.getOrThrow(call).id } }))
+      }
+      const asks = Tool.raw("asks", {
+        execute: () => Effect.all([Elicitor.ask({ message: "Sure?" }), Disk])
       })
-      const outcome = yield* Executor.runJobs(jobsOf(both)).pipe(
-        Effect.provideService(Answerer, "here"),
-        Effect.provideService(Language, "de")
+      const outcome = yield* Executor.runJobs(jobsOf(asks)).pipe(
+        Effect.provideService(Elicitor.Elicitor, elicitor),
+        Effect.provideService(Disk, "d")
       )
-      assert.deepStrictEqual(texts(outcome), [`["here","de","call_0"]`])
+      assert.deepStrictEqual(texts(outcome), [`[{"action":"accept","content":{"by":"call_0"}},"d"]`])
     })
   )
 
