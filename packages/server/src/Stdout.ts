@@ -1,7 +1,7 @@
 /**
  * Who may write to standard output: the protocol alone (P94). This module owns that.
  *
- * While the layer lives, whatever else writes to standard output, `console.log` of a tool or of a library, a logger, goes
+ * While the layer lives, whatever else writes to standard output, a tool, a library, a logger, goes
  * to standard error; the protocol has the one writer that still reaches standard output. What a child process or a native
  * library writes to the file descriptor itself cannot be redirected: give a child process its own output.
  */
