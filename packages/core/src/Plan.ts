@@ -87,13 +87,13 @@ const chainsOf = (tools: ReadonlyArray<Tool.Any | undefined>, positions: Readonl
     const tool = tools[index]
     const resource = tool === undefined ? "" : Tool.resourceOf(tool)
     const chain = byResource.get(resource)
-    if (resource !== "" && chain !== undefined) {
+    if (chain !== undefined) {
       chain.push(index)
-    } else {
-      const begun = [index]
-      made.push(begun)
-      byResource.set(resource, begun)
+      continue
     }
+    const begun = [index]
+    made.push(begun)
+    if (resource !== "") byResource.set(resource, begun)
   }
   return made
 }
