@@ -34,8 +34,8 @@ export const Progress: Context.Reference<ProgressService> = Context.Reference<Pr
 )
 
 /**
- * Reports progress: a text, numbers with an optional text, or a result. Updates arrive in order, before the result; what
- * is reported after the result is dropped.
+ * Reports progress: a text, numbers with an optional text, or a result. A batch, and a server, pass updates on in order,
+ * before the result, and drop what is reported after it (C110).
  *
  * @example
  * ```ts

@@ -298,8 +298,8 @@ const toDefect = (tool: string, defect: unknown): ToolError.ToolDefect =>
     : new ToolError.ToolDefect({ tool, value: ToolError.defectValue(defect), cause: defect })
 
 /**
- * What is wrong with a call's arguments, as its harness sees it: of a supplied schema whether they fit, of any tool
- * whether they are an object. A generated schema is checked by the tool when it runs.
+ * What is wrong with a call's arguments, as its harness sees it: whether they are an object, and fit a schema that was
+ * given to {@link raw}. Of a tool that checks its arguments itself, against a generated schema, nothing is looked at here.
  *
  * A supplied schema that does not parse is a fault of every call; a server refuses it when the tool is registered.
  */

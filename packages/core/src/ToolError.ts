@@ -100,7 +100,8 @@ export const defectValue = (defect: unknown): string => {
 }
 
 /**
- * What a model reads of a failure: an error's message, a text as it is, a value with a text `message`, else its JSON.
+ * What a model reads of a failure: a text as it is, the `message` of an error or of any value that has one, the tag of a
+ * tagged error without a message, else its JSON.
  *
  * @example
  * ```ts
