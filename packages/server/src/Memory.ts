@@ -43,7 +43,7 @@ export const layer = (
     Effect.gen(function* () {
       const [clientSide, serverSide] = InMemoryTransport.createLinkedPair()
       const calls = yield* Calls.Calls
-      yield* Connected.serve(options, serverSide)
+      yield* Connected.serve(options, recorded(serverSide, "server", options.record))
       // Loaded here: programs that only serve do without the client package.
       const sdk = yield* Effect.promise(() => import("@modelcontextprotocol/client"))
       const version = options.protocolVersion ?? Wire.firstModernVersion
@@ -61,30 +61,24 @@ export const layer = (
         )
       }
       yield* Effect.acquireRelease(
-        Effect.promise(() => client.connect(recorded(clientSide, options.record))),
+        Effect.promise(() => client.connect(recorded(clientSide, "client", options.record))),
         () => Effect.promise(() => client.close())
       )
       return Context.make(TestClient, client).pipe(Context.add(TestCalls, { count: calls.count }))
     })
   )
 
-/** The client's side of the wire, with every message told to `record`. */
-const recorded = (transport: InMemoryTransport, record: Options["record"]): InMemoryTransport => {
+/** One side of the wire, with every message that it sends told to `record`. */
+const recorded = (
+  transport: InMemoryTransport,
+  from: Message["from"],
+  record: Options["record"]
+): InMemoryTransport => {
   if (record === undefined) return transport
   const send = transport.send.bind(transport)
   transport.send = (message, options) => {
-    record({ from: "client", message })
+    record({ from, message })
     return send(message, options)
-  }
-  const start = transport.start.bind(transport)
-  // By now whoever reads has put its listener there.
-  transport.start = () => {
-    const { onmessage } = transport
-    transport.onmessage = (message, extra) => {
-      record({ from: "server", message })
-      onmessage?.(message, extra)
-    }
-    return start()
   }
   return transport
 }
