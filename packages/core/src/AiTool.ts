@@ -56,8 +56,8 @@ export type FromTool<T extends Tool.Any> =
  * A tool as effect/ai describes it: its JSON Schema, its description, its annotations. Unstated annotations stay
  * unstated; a tool that does not declare strict says so, or a provider might take it for strict.
  *
- * A successful call is our `ToolResult`; its JSON, and what a model reads of it, is the structured value or the text. A
- * failed one is a {@link CallFailed} among the results, never an error of the loop; a defect of the tool too (C105).
+ * A successful call is our `ToolResult`: its JSON is the structured value or the text, and a model reads the output, parts
+ * included. A failed one is a {@link CallFailed} among the results, never an error of the loop; a defect too (C105).
  */
 export const toTool = <T extends Tool.Any>(tool: T): FromTool<T> =>
   Ai.dynamic(tool.name, {
@@ -183,7 +183,8 @@ export type ToTool<T extends Ai.Any> = Tool.Tool<
  * - Schema, description, title, the four hints and strict are kept; every annotation can be read with `Tool.settingOf`.
  * - Arguments: checked by the toolkit's own schema, or against a raw JSON Schema. What does not fit is
  *   `invalid arguments: ...`, as of any tool.
- * - Results: a text as it is, anything else as JSON; the typed value beside it. Preliminary results are progress.
+ * - Results: the parts that the tool shows a model, where it has such; else a text as it is, anything else as JSON. The
+ *   typed value is beside it. Preliminary results are progress.
  * - Failures: the tool's own, whichever its failure mode; a result that does not encode is `encode result: ...`.
  * - A tool that needs approval asks for it first: without a yes it fails, and nothing has run.
  *
