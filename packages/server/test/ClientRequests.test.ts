@@ -6,7 +6,7 @@ import { ClientRequests } from "@agenttool/server"
 import { connect } from "@agenttool/server/testing"
 import { assert, describe, it } from "@effect/vitest"
 import { type ClientCapabilities, ProtocolError } from "@modelcontextprotocol/client"
-import { Effect, Option, type Schema } from "effect"
+import { Effect, type Schema } from "effect"
 import { accept, asked, goodText, reply, request, silent, start } from "./processes.ts"
 
 const prompt = {
