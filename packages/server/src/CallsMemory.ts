@@ -135,8 +135,6 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
           run.parkedAt = clock.currentTimeMillisUnsafe()
           run.attachment = undefined
           leave(run)
-          // It was given time to end; nobody will be there to go on with it.
-          if (run.stopping !== undefined) stop(run, run.stopping)
           return
         case "Unpark":
           parked.remove(action.state)
@@ -161,6 +159,8 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
           settle(run, action.id, Exit.fail(Asking.refused(action.why, settings)))
           return
         case "Interrupt":
+          // What the tool does on its way out reaches nobody: its client has its answer, or wants none.
+          run.attachment = undefined
           if (run.fiber !== undefined) StopReason.interrupt(run.fiber, action.reason)
           // What waits for an answer where it cannot be interrupted is told that none will come.
           if (run.replies.size > 0) fork(Effect.andThen(Effect.yieldNow, unask(run)), base)
@@ -226,13 +226,15 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       })
 
     const send = (run: Run): Effect.Effect<void> =>
-      Effect.sync(() =>
+      Effect.sync(() => {
+        // It was given time to end; nobody will be there to go on with it.
+        if (run.stopping !== undefined) return stop(run, run.stopping)
         dispatch(run, {
           _tag: "Closes",
           state: names.issue(run.id, run.state.round + 1),
           room: parked.hasRoom(ownerOf(run.request.binding))
         })
-      )
+      })
 
     // Recorded before it is delivered. A run that has been taken over meanwhile is not ours to go on with.
     const record = (
