@@ -3,7 +3,7 @@
  * 2025 revisions, served with sessions (see `HttpSessions`).
  *
  * In this order a request is refused: `Host` and `Origin`, the token, the body's size, time and depth, the scopes of the
- * tool that it calls. What is left the SDK classifies and serves.
+ * tool that it calls, the headers that repeat its arguments. What is left the SDK classifies and serves.
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -32,6 +32,7 @@ import * as HostContext from "./HostContext.ts"
 import * as HttpBody from "./HttpBody.ts"
 import * as HttpSessions from "./HttpSessions.ts"
 import * as Listing from "./Listing.ts"
+import * as ParamHeaders from "./ParamHeaders.ts"
 import * as PrincipalSessions from "./PrincipalSessions.ts"
 import * as Registry from "./Registry.ts"
 import * as SdkServer from "./SdkServer.ts"
@@ -127,10 +128,11 @@ export const endpoint = (
         ...(auth === undefined ? {} : { authInfo: auth }),
         ...(body === undefined ? {} : { parsedBody: body })
       }
-      if (!withSessions) return modern.fetch(request, given)
-      return isLegacyRequest(request, body).then((legacy) =>
-        legacy ? sessions.respond(request, body, auth) : modern.fetch(request, given)
-      )
+      return isLegacyRequest(request, body).then((legacy) => {
+        if (legacy) return withSessions ? sessions.respond(request, body, auth) : modern.fetch(request, given)
+        const mismatch = served === undefined ? undefined : ParamHeaders.refusal(served.headers, body, request.headers)
+        return mismatch ?? modern.fetch(request, given)
+      })
     }
 
     const answer = Effect.fnUntraced(function* (request: Request) {

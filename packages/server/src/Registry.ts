@@ -13,6 +13,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Definition from "./Definition.ts"
 import * as HostContext from "./HostContext.ts"
+import * as ParamHeaders from "./ParamHeaders.ts"
 import * as Settings from "./Settings.ts"
 
 /**
@@ -33,6 +34,8 @@ export class RegistrationError extends Schema.TaggedError<RegistrationError>()("
 export interface Served {
   readonly tool: Tool.Any
   readonly definition: Definition.ToolDefinition
+  /** The arguments that clients repeat as headers, at 2026-07-28 over HTTP. */
+  readonly headers: ReadonlyArray<ParamHeaders.Declared>
   readonly registration: string
   /** What was in the context when the tool was registered: the services that it needs. */
   readonly context: Context.Context<never>
@@ -103,7 +106,9 @@ export const layer: Layer.Layer<Registry> = Layer.effect(
         const tool = settings.nullAsAbsent ? Tool.nullAsAbsent(given) : given
         const fault = faultOf(tool)
         if (fault !== undefined) return yield* new RegistrationError({ tool: tool.name, detail: fault })
-        prepared.push({ tool, definition: Definition.make(tool), registration, context })
+        const definition = Definition.make(tool)
+        const headers = ParamHeaders.declared(definition.inputSchema)
+        prepared.push({ tool, definition, headers, registration, context })
       }
       yield* Effect.acquireRelease(
         Effect.gen(function* () {

@@ -1,11 +1,12 @@
 /**
  * Where an input schema asks for an argument to be repeated as an HTTP header (`x-mcp-header`), and whether it may (P26).
- * A client drops a tool that breaks these rules, so it is better not registered. The headers themselves are the SDK's.
+ * A client drops a tool that breaks these rules, so it is better not registered. `ParamHeaders` reads the headers themselves.
  */
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
 
-const keyword = "x-mcp-header"
+/** The member of a property's schema that names the header. */
+export const keyword = "x-mcp-header"
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const types: ReadonlySet<unknown> = new Set(["integer", "string", "boolean"])
 
