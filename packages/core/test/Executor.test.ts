@@ -85,7 +85,7 @@ describe("Executor: calls in, outputs out", () => {
     })
   )
 
-  it.effect("C82, C83: arguments that do not fit are refused by the harness before the tool runs", () =>
+  it.effect("C82, C83, C85: arguments that do not fit are refused by the harness before the tool runs", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
       const number = Tool.raw("number", {
@@ -125,6 +125,19 @@ describe("Executor: calls in, outputs out", () => {
       })
       const [output] = Executor.outputs(yield* Executor.run([image], [{ id: "c1", name: "image" }]))
       assert.deepStrictEqual(output?.output, [Part.text("a cat"), Part.image("https://example.com/cat.png")])
+    })
+  )
+
+  it.effect("C99: details are for the harness, and not in what the model gets", () =>
+    Effect.gen(function* () {
+      const detailed = Tool.raw("detailed", {
+        execute: () => Effect.succeed(ToolResult.text("done", { details: { secret: 1 }, terminate: true }))
+      })
+      const outcome = yield* Executor.run([detailed], [{ id: "c1", name: "detailed" }])
+      assert.deepStrictEqual(outcome.results.map(Executor.rendered)[0]?.details, { secret: 1 })
+      assert.deepStrictEqual(Executor.outputs(outcome), [
+        { type: "function_call_output", call_id: "c1", output: "done" }
+      ])
     })
   )
 
@@ -243,7 +256,7 @@ describe("Executor: errors", () => {
     })
   )
 
-  it.effect("C154: the outcome of a batch from its wishes to stop", () =>
+  it.effect("C100, C154: the outcome of a batch from its wishes to stop", () =>
     Effect.gen(function* () {
       const stop = Tool.raw("stop", { execute: () => Effect.succeed(ToolResult.text("", { terminate: true })) })
       const refuse = Tool.raw("refuse", {

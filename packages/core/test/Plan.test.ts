@@ -51,6 +51,12 @@ describe("Plan", () => {
     assert.deepStrictEqual(Plan.chains(tools), chains)
   })
 
+  it("C35: a resource is free text, compared as it is", () => {
+    const named = (name: string) => plain.pipe(Tool.resource(name))
+    const tools = [named("shell"), named("Shell"), named("shell "), named("any text: at all"), named("shell")]
+    assert.deepStrictEqual(Plan.chains(tools), [[0, 4], [1], [2], [3]])
+  })
+
   it("C133: shell, plain, shell with the bound 1 is one chain", () => {
     assert.deepStrictEqual(Plan.chains([shell, plain, shell], { maxParallel: 1 }), [[0, 1, 2]])
   })

@@ -99,6 +99,19 @@ describe("Toolbox", () => {
     })
   )
 
+  it.effect("C66: what a tool keeps between calls is freed by closing it", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const shell = Tool.raw("shell", {
+        execute: (call) => Effect.sync(() => lines.push(call.arguments))
+      }).pipe(Tool.closer(Effect.sync(() => lines.splice(0))))
+      yield* Tool.run(shell, {})
+      assert.strictEqual((yield* Tool.run(shell, {})).output, "2")
+      yield* Toolbox.close([shell])
+      assert.deepStrictEqual(lines, [])
+    })
+  )
+
   it.effect("C67: closing a wrapper closes what it wraps, once", () =>
     Effect.gen(function* () {
       const log: Array<string> = []
