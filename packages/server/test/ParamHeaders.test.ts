@@ -216,7 +216,7 @@ describe("ParamHeaders", () => {
       })
 
     interface Body {
-      readonly error?: { readonly code: number }
+      readonly error?: { readonly code: number; readonly message: string }
       readonly result?: { readonly isError?: boolean; readonly content: ReadonlyArray<unknown> }
     }
 
