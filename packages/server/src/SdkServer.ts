@@ -217,6 +217,9 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
       return { clientOf, inSession }
     }
 
+    const withdraw = (turn: Calls.Turn): Effect.Effect<unknown> =>
+      turn._tag === "Asked" ? calls.interrupt({ state: turn.state }, "Cancelled") : Effect.void
+
     const handler = (server: Server, connection: Connection): CallHandler => {
       const { clientOf, inSession } = forConnection(server, connection)
       return (request, context) => {
@@ -278,7 +281,8 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
                 : Effect.succeed<Calls.Turn>({ _tag: "Done", result: CallResult.notWaiting(name) })
             ),
             Effect.tapError((error) => Effect.logDebug(`refused a request for ${name}`, error)),
-            Effect.tap(attachment.flush),
+            // Nobody knows the state of a round that has not left: nobody could go on with its call.
+            Effect.tap((given) => Effect.onInterrupt(attachment.flush, () => withdraw(given))),
             Effect.map(toResult)
           )
         )
