@@ -40,8 +40,7 @@ export const serve = (
       scope
     })
     const connection: SdkServer.Connection = {
-      session,
-      canAsk: true,
+      session: () => session,
       principal: () => undefined,
       context: () => around,
       seen: (latest) => {

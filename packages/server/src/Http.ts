@@ -80,9 +80,8 @@ export const endpoint = (
     const principalOf = ({ http }: ServerContext) => TokenVerifier.principalOf(http?.authInfo)
 
     const perRequest: SdkServer.Connection = {
-      session: undefined,
+      session: () => undefined,
       sessionOf,
-      canAsk: false,
       principal: principalOf,
       context: contextOf
     }

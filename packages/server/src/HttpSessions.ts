@@ -95,8 +95,7 @@ export const make = (options: {
         scope
       })
       const server = bridge.make({
-        session,
-        canAsk: true,
+        session: () => session,
         principal,
         context,
         seen: (latest) => {

@@ -13,6 +13,7 @@ import type * as Scope from "effect/Scope"
 import type * as AiTool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import type { HttpRouter } from "effect/http/HttpRouter"
+import type { Server, Tool as SdkTool } from "@modelcontextprotocol/server"
 import * as Calls from "./Calls.ts"
 import * as CoreModule from "./Core.ts"
 import * as HostServer from "./HostServer.ts"
@@ -213,8 +214,35 @@ export const addTo = <Tools extends ReadonlyArray<Tool.Any>>(
   HostServer.addTo(host, added, CoreModule.layer)
 
 /**
- * The `tools/call` handler of one tool, for a host that lists it itself by `Definition.make`. Give it the server that it
- * is put on. Such a server answers no facts, and advertises none (M20).
+ * A server of the SDK with tools, for a host that connects it itself: `new Server(...)` and {@link addTo}. Settings are
+ * those that are given, over those around. Where a tool cannot be served, there is no server (M2).
+ *
+ * @example
+ * ```ts
+ * import { Tool } from "@agenttool/core"
+ * import { McpServer } from "@agenttool/server"
+ * import { Effect } from "effect"
+ *
+ * const ping = Tool.make("ping", { execute: () => Effect.succeed("pong") })
+ *
+ * const server = McpServer.make({ name: "demo", version: "1.0.0", maxRequests: 5 }, ping) // Effect<Server, RegistrationError, Scope>
+ * ```
+ */
+export const make = <Tools extends ReadonlyArray<Tool.Any>>(
+  options: SdkServer.ServerInfo & Partial<Settings.Settings>,
+  ...served: Tools
+): Effect.Effect<Server, Registry.RegistrationError, Needs<Tools> | Scope.Scope> =>
+  // Whatever the tools need is taken from the context in which the server is made.
+  Effect.updateService(HostServer.make(options, served, CoreModule.layer), Settings.Settings, (around) =>
+    Settings.make(options, around)
+  )
+
+/** What a host lists of one tool: `Definition.make` with the type that the SDK has for it; see {@link handler}. */
+export const definition: (tool: Tool.Any) => SdkTool = HostServer.definition
+
+/**
+ * The `tools/call` handler of one tool, for a host that lists it itself by {@link definition}. Give it the server that it
+ * is put on: the same handler serves many. Such a server answers no facts, and advertises none (M20).
  *
  * @example
  * ```ts
@@ -225,6 +253,7 @@ export const addTo = <Tools extends ReadonlyArray<Tool.Any>>(
  *
  * const ping = Tool.make("ping", { execute: () => Effect.succeed("pong") })
  * const host = new Server({ name: "host", version: "1.0.0" }, { capabilities: { tools: {} } })
+ * host.setRequestHandler("tools/list", () => ({ tools: [McpServer.definition(ping)] }))
  *
  * const put = Effect.map(McpServer.handler(ping), (handler) => host.setRequestHandler("tools/call", handler(host)))
  * ```

@@ -56,10 +56,11 @@ export interface ServerInfo {
 
 /** What a transport knows of the connection or request that a server object serves. */
 export interface Connection {
-  /** The session, where one outlives a request. Without it, every request has its own. */
-  readonly session: McpSession.Session | undefined
-  /** Whether there is a channel back to a 2025 client, so that it can be asked. */
-  readonly canAsk: boolean
+  /**
+   * The session that a request belongs to, where one outlives it: then there is a channel back to a 2025 client, too.
+   * Without it, every request has its own.
+   */
+  readonly session: (request: ServerContext) => McpSession.Session | undefined
   /** Whom the transport has authenticated, for this request. */
   readonly principal: (request: ServerContext) => string | undefined
   /** Gives an authenticated principal one session for all its requests, where that is set. */
@@ -95,6 +96,16 @@ export const capabilities = {
   tools: { listChanged: true },
   experimental: { [Wire.factsCapability]: {} }
 }
+
+/** A server that says who it is, and serves nothing yet. */
+export const bare = ({ instructions, name, version }: ServerInfo, settings: Settings.Settings): Server =>
+  new Server(
+    { name, version },
+    {
+      cacheHints: { "tools/list": { ttlMs: Duration.toMillis(settings.listTtl), cacheScope: settings.listScope } },
+      ...(instructions === undefined || instructions === "" ? {} : { instructions })
+    }
+  )
 
 /** The bridge of this server layer. */
 export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Calls | Registry.Registry> =>
@@ -139,17 +150,9 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
       return served === undefined ? Effect.succeed(undefined) : Effect.map(visible([served]), ([seen]) => seen)
     }
 
-    const listHint = { ttlMs: Duration.toMillis(settings.listTtl), cacheScope: settings.listScope }
-
     const make = (connection: Connection): Server => {
-      const server = new Server(
-        { name: info.name, version: info.version },
-        {
-          capabilities,
-          cacheHints: { "tools/list": listHint },
-          ...(info.instructions === undefined || info.instructions === "" ? {} : { instructions: info.instructions })
-        }
-      )
+      const server = bare(info, settings)
+      server.registerCapabilities(capabilities)
       install(server, connection)
       return server
     }
@@ -164,7 +167,8 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
 
       /** The session of a request: the connection's, its principal's, or one of its own. */
       const sessionFor = (request: ServerContext): Effect.Effect<PrincipalSessions.Held> => {
-        if (connection.session !== undefined) return Effect.succeed({ session: connection.session, ended: Effect.void })
+        const outliving = connection.session(request)
+        if (outliving !== undefined) return Effect.succeed({ session: outliving, ended: Effect.void })
         const principal = connection.principal(request)
         if (connection.sessionOf !== undefined && principal !== undefined) {
           return connection.sessionOf(principal, clientOf(request))
@@ -228,18 +232,20 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
           return Promise.resolve(toResult({ _tag: "Done", result }))
         }
         const client = clientOf(context)
+        const session = connection.session(context)
+        const canAsk = isLegacy(client) && session !== undefined
         const state = context.mcpReq.requestState()
         const attachment = Attachment.make(context, client, {
-          canAsk: connection.canAsk && isLegacy(client),
+          canAsk,
           maxBacklog: settings.maxProgressBacklog
         })
         const principal = connection.principal(context)
         const binding: Calls.Binding = {
-          ...(connection.session === undefined ? {} : { session: connection.session.key }),
+          ...(session === undefined ? {} : { session: session.key }),
           ...(principal === undefined ? {} : { principal })
         }
         const { name } = request.params
-        const offered = isLegacy(client) && !connection.canAsk ? {} : client.capabilities
+        const offered = isLegacy(client) && !canAsk ? {} : client.capabilities
         const served = registry.get(name)
         const lacking = served === undefined ? undefined : ClientRequests.missing(served.tool, offered)
         if (lacking !== undefined) return Promise.resolve(refuseCapability(client, name, lacking))
@@ -372,11 +378,21 @@ const refuseCapability = (client: McpSession.Client, tool: string, lacking: Sche
   throw new MissingRequiredClientCapabilityError({ requiredCapabilities: lacking }, text)
 }
 
+/** The revision that a request says of itself, at 2026-07-28 and later. */
+const statedVersion = ({ mcpReq }: ServerContext): string | undefined => {
+  const envelope: Readonly<Record<string, unknown>> | undefined = mcpReq.envelope
+  const stated = envelope?.[PROTOCOL_VERSION_META_KEY]
+  return typeof stated === "string" ? stated : undefined
+}
+
+/** Whether a request is one of 2026-07-28, which says everything of itself. */
+export const isModern = (request: ServerContext): boolean => statedVersion(request) !== undefined
+
 /** What a 2025 client said at `initialize`, or what this very request says (2026-07-28). */
 const readClient = (server: Server, request: ServerContext): McpSession.Client => {
   const envelope: Readonly<Record<string, unknown>> | undefined = request.mcpReq.envelope
-  const stated = envelope?.[PROTOCOL_VERSION_META_KEY]
-  const modern = typeof stated === "string"
+  const stated = statedVersion(request)
+  const modern = stated !== undefined
   const info = modern ? envelope?.[CLIENT_INFO_META_KEY] : server.getClientVersion()
   const offered = modern ? envelope?.[CLIENT_CAPABILITIES_META_KEY] : server.getClientCapabilities()
   return {
