@@ -1,0 +1,183 @@
+/**
+ * What calls state about themselves, asked over the wire (`execution/facts`).
+ */
+import { Tool } from "@agenttool/core"
+import { McpServer, McpSession } from "@agenttool/server"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Exit, Fiber, Layer, Logger, Schema } from "effect"
+
+const Answers = Schema.toStandardSchemaV1(Schema.Struct({ results: Schema.Array(Schema.Unknown) }))
+
+/** What tools have been run, and what claims have seen. */
+const fixture = () => {
+  const runs: Array<string> = []
+  const seen: Array<unknown> = []
+  const named = (name: string) =>
+    Tool.raw(name, {
+      parameters: { type: "object", properties: { command: { type: "string" } }, required: ["command"] },
+      execute: () =>
+        Effect.sync(() => {
+          runs.push(name)
+          return name
+        })
+    })
+  const bash = named("bash").pipe(
+    Tool.facts((args, raw) => {
+      seen.push([args, raw])
+      return Effect.succeed({
+        calls: [
+          { tool: "read", args: { path: ".env" }, text: "read .env" },
+          { tool: "", args: { path: "out/x" } },
+          { tool: "write", text: "" }
+        ],
+        rewrite: { command: "cat .env" }
+      })
+    })
+  )
+  const itself = named("itself").pipe(
+    Tool.facts(() => Effect.succeed({})),
+    Tool.replay("safe")
+  )
+  const nothing = named("nothing").pipe(
+    Tool.facts(() => Effect.succeed({ calls: [] })),
+    Tool.replay("keyed")
+  )
+  const failing = named("failing").pipe(
+    Tool.facts(() => Effect.fail("no such file")),
+    Tool.replay(() => Effect.die("secret"))
+  )
+  const wordless = named("wordless").pipe(Tool.facts(() => Effect.fail("")))
+  const dying = named("dying").pipe(Tool.facts(() => Effect.die(new Error("secret"))))
+  const silent = named("silent")
+  const slow = named("slow").pipe(
+    Tool.facts(() =>
+      Effect.onInterrupt(Effect.never, () =>
+        Effect.sync(() => {
+          seen.push("interrupted")
+        })
+      )
+    )
+  )
+  const session = named("session").pipe(
+    Tool.facts(() => Effect.map(McpSession.current, ({ lifetime }) => ({ calls: [{ tool: lifetime }] })))
+  )
+  return { runs, seen, tools: [bash, itself, nothing, failing, wordless, dying, silent, slow] as const, session }
+}
+
+const serving = (protocolVersion: "2026-07-28" | "2025-11-25" = "2026-07-28") =>
+  Effect.gen(function* () {
+    const { runs, seen, session, tools } = fixture()
+    const log: Array<string> = []
+    const logger = Logger.map(Logger.formatLogFmt, (line) => void log.push(line))
+    const context = yield* McpServer.layerTest({
+      protocolVersion,
+      registrations: Layer.mergeAll(McpServer.tools(...tools), McpServer.tools(session))
+    }).pipe(Layer.provide(Logger.layer([logger])), Layer.build)
+    const client = Context.get(context, McpServer.TestClient)
+    const facts = (calls?: ReadonlyArray<Record<string, unknown>> | null) =>
+      Effect.tryPromise({
+        try: (signal) =>
+          client.request({ method: "execution/facts", params: calls === undefined ? {} : { calls } }, Answers, {
+            signal
+          }),
+        catch: (error) => error
+      }).pipe(Effect.map(({ results }) => results))
+    return { facts, log, runs, seen }
+  })
+
+describe("facts", () => {
+  it.effect("M76, M77, M78: what each kind of claim is answered, and no tool is run", () =>
+    Effect.gen(function* () {
+      const { facts, runs } = yield* serving()
+      const results = yield* facts([
+        { name: "bash", arguments: { command: "cat .env > out/x" } },
+        { name: "itself", arguments: {} },
+        { name: "nothing", arguments: {} },
+        { name: "silent", arguments: {} },
+        { name: "nobody", arguments: {} }
+      ])
+      assert.deepStrictEqual(results, [
+        {
+          facts: {
+            calls: [
+              { tool: "read", args: { path: ".env" }, text: "read .env" },
+              { tool: "", args: { path: "out/x" } },
+              { tool: "write" }
+            ],
+            rewrite: { command: "cat .env" }
+          },
+          replay: "unknown"
+        },
+        { facts: { calls: null }, replay: "safe" },
+        { facts: { calls: [] }, replay: "unknown" },
+        { replay: "unknown" },
+        { error: 'unknown tool "nobody"', replay: "unknown" }
+      ])
+      assert.deepStrictEqual(runs, [])
+    })
+  )
+
+  it.effect(
+    "M76, M80: a claim that fails is an error without facts, one without words too, and a defect is one line",
+    () =>
+      Effect.gen(function* () {
+        const { facts, log } = yield* serving()
+        const [failing, wordless, dying] = yield* facts([{ name: "failing" }, { name: "wordless" }, { name: "dying" }])
+        assert.deepStrictEqual(failing, { error: "no such file", replay: "unknown" })
+        assert.deepStrictEqual(wordless, { error: "facts claim failed", replay: "unknown" })
+        const { error, replay } = dying as { readonly error: string; readonly replay: string } // JSON
+        assert.strictEqual(replay, "unknown")
+        const reference = /^tool "dying" failed unexpectedly \(([0-9a-f]+)\)$/.exec(error)?.[1]
+        assert.isDefined(reference, error)
+        assert.isTrue(log.some((line) => line.includes(reference) && line.includes("secret")))
+      })
+  )
+
+  it.effect("M79: absent and empty arguments are {}, they are not checked, and no calls have no answers", () =>
+    Effect.gen(function* () {
+      const { facts, seen } = yield* serving()
+      yield* facts([
+        { name: "bash" },
+        { name: "bash", arguments: {} },
+        { name: "bash", arguments: { command: 7, z: 1, a: [null] } }
+      ])
+      assert.deepStrictEqual(seen, [
+        [{}, "{}"],
+        [{}, "{}"],
+        [{ command: 7, z: 1, a: [null] }, '{"command":7,"z":1,"a":[null]}']
+      ])
+      for (const none of [undefined, null, []]) assert.deepStrictEqual(yield* facts(none), [])
+    })
+  )
+
+  for (const version of ["2026-07-28", "2025-11-25"] as const) {
+    it.effect(
+      "M81, M82: a claim sees the session of its request, and tools of every registration answer, in the order asked",
+      () =>
+        Effect.gen(function* () {
+          const { facts } = yield* serving(version)
+          assert.deepStrictEqual(yield* facts([{ name: "session" }, { name: "itself" }, { name: "session" }]), [
+            { facts: { calls: [{ tool: "connection" }] }, replay: "unknown" },
+            { facts: { calls: null }, replay: "safe" },
+            { facts: { calls: [{ tool: "connection" }] }, replay: "unknown" }
+          ])
+        })
+    )
+
+    it.effect("M81: cancelling the request interrupts the claim that is being asked", () =>
+      Effect.gen(function* () {
+        const { facts, seen } = yield* serving(version)
+        const asking = yield* Effect.forkChild(facts([{ name: "bash" }, { name: "slow" }]), { startImmediately: true })
+        while (seen.length === 0) yield* nextTurn
+        yield* Fiber.interrupt(asking)
+        assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(asking)))
+        while (seen.length === 1) yield* nextTurn
+        assert.strictEqual(seen[1], "interrupted")
+        // The server goes on.
+        assert.lengthOf(yield* facts([{ name: "itself" }]), 1)
+      })
+    )
+  }
+})
+
+const nextTurn = Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
