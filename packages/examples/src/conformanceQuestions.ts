@@ -130,37 +130,32 @@ const defaults = Tool.make("test_elicitation_sep1034_defaults", {
 })
 
 const titled = [
-  { value: "value1", title: "First Choice" },
-  { value: "value2", title: "Second Choice" },
-  { value: "value3", title: "Third Choice" }
-] as const
+  { const: "value1", title: "First Choice" },
+  { const: "value2", title: "Second Choice" },
+  { const: "value3", title: "Third Choice" }
+]
 
-const { schema: choices } = Form.make(
-  Schema.Struct({
-    untitledSingle: Schema.Literals(["option1", "option2", "option3"]),
-    titledSingle: Form.choice(titled),
-    untitledMulti: Schema.Array(Schema.Literals(["option1", "option2", "option3"])),
-    titledMulti: Form.choices(titled)
-  })
-)
+const untitled = ["option1", "option2", "option3"]
 
-// A form may be written by hand as well: titles as the first revisions with forms had them.
-const legacyEnum = {
-  type: "string",
-  enum: ["opt1", "opt2", "opt3"],
-  enumNames: ["Option One", "Option Two", "Option Three"]
+// A form may be written by hand as well, with titles as the first revisions that had forms knew them.
+const choices = {
+  type: "object",
+  properties: {
+    untitledSingle: { type: "string", enum: untitled },
+    titledSingle: { type: "string", oneOf: titled },
+    legacyEnum: {
+      type: "string",
+      enum: ["opt1", "opt2", "opt3"],
+      enumNames: ["Option One", "Option Two", "Option Three"]
+    },
+    untitledMulti: { type: "array", items: { type: "string", enum: untitled } },
+    titledMulti: { type: "array", items: { anyOf: titled } }
+  }
 }
 
 const enums = Tool.make("test_elicitation_sep1330_enums", {
   description: "Asks by a form with every kind of choice",
-  execute: () =>
-    Effect.map(
-      Elicitor.askRaw({
-        message: "Choose.",
-        schema: { ...choices, properties: { ...Object(choices["properties"]), legacyEnum } }
-      }),
-      shown
-    )
+  execute: () => Effect.map(Elicitor.askRaw({ message: "Choose.", schema: choices }), shown)
 })
 
 export const AskingTools = McpServer.tools(
