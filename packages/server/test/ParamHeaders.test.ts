@@ -216,7 +216,8 @@ describe("ParamHeaders", () => {
       })
 
     interface Body {
-      readonly error?: { readonly code: number; readonly message: string }
+      readonly [member: string]: unknown
+      readonly error?: { readonly [member: string]: unknown }
       readonly result?: { readonly isError?: boolean; readonly content: ReadonlyArray<unknown> }
     }
 
