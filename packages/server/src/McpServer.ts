@@ -266,7 +266,10 @@ export const handler = <T extends Tool.Any>(
   Needs<readonly [T]> | Scope.Scope
 > => HostServer.handler(tool, CoreModule.layer)
 
-/** A server behind the `fetch` of the web platform. `close` stops its calls and waits for their finalizers. */
+/**
+ * A server behind the `fetch` of the web platform. `close` gives running calls their grace, stops them, and waits for their
+ * finalizers; requests after it get 503.
+ */
 export interface WebHandler {
   readonly fetch: (request: Request) => Promise<Response>
   readonly close: () => Promise<void>
@@ -292,13 +295,13 @@ export const toWebHandler = <E>(options: Options<E, Core> & Http.Options): WebHa
   const runtime = ManagedRuntime.make(
     Layer.effect(Endpoint, Http.endpoint(options)).pipe(assemble(options)) as Layer.Layer<Endpoint, E>
   )
+  let respond: Promise<(request: Request) => Promise<Response>> | undefined
   return {
-    fetch: (request) =>
-      runtime.runPromise(
-        Effect.contextWith((context: Context.Context<Endpoint>) =>
-          Effect.promise(() => Context.get(context, Endpoint)(request, context))
-        )
-      ),
+    // Not a fiber of the runtime, which would be interrupted at its end: a request is answered until the calls are stopped.
+    fetch: (request) => {
+      respond ??= runtime.context().then((context) => (later) => Context.get(context, Endpoint)(later, context))
+      return respond.then((answer) => answer(request))
+    },
     close: () => runtime.dispose()
   }
 }
