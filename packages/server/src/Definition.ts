@@ -12,6 +12,7 @@ import * as Context from "effect/Context"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as headers from "./internal/headers.ts"
+import * as references from "./internal/references.ts"
 import * as Wire from "./Wire.ts"
 
 /** MCP's hints, all four of them, whenever any is stated (M14). */
@@ -155,17 +156,17 @@ const entryOf = (tool: Tool.Any): ToolEntry => {
  */
 export const isWrappedForLegacy = (outputSchema: Schema.JsonObject): boolean => outputSchema.type !== "object"
 
-/**
- * The definition as clients before 2026-07-28 may see it. The same object where nothing differs.
- *
- * An output schema has no references to its own root, since those of tools have none at all: it can be moved as it is.
- */
+/** The definition as clients before 2026-07-28 may see it. The same object where nothing differs. */
 export const forLegacy = (definition: ToolDefinition): ToolDefinition =>
   definition.outputSchema === undefined || !isWrappedForLegacy(definition.outputSchema)
     ? definition
     : {
         ...definition,
-        outputSchema: { type: "object", properties: { result: definition.outputSchema }, required: ["result"] }
+        outputSchema: {
+          type: "object",
+          properties: { result: references.moved(definition.outputSchema, "/properties/result") },
+          required: ["result"]
+        }
       }
 
 // ----- what may be wrong
