@@ -100,6 +100,7 @@ export const endpoint = (
         })
       ),
       Effect.andThen(sessions.close),
+      Effect.andThen(streamsEnd),
       Effect.cached
     )
     yield* Effect.addFinalizer(() => shutDown)
@@ -153,6 +154,10 @@ export const endpoint = (
       return Effect.runPromiseWith(context)(answer(request))
     }
   })
+
+// Streams that were closed just now end within the next turns of the loop. Then their connections are idle, and the HTTP
+// server need not wait for them.
+const streamsEnd = Effect.callback<void>((resume) => void setImmediate(() => setImmediate(() => resume(Effect.void))))
 
 /** The tool that a body calls, if it calls one. */
 const calledTool = (body: unknown): string | undefined =>
