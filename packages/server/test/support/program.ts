@@ -28,7 +28,9 @@ const announced = Layer.effectDiscard(
 
 const overHttp = HttpRouter.serve(McpServer.layerHttp(options), { disableLogger: true, disableListenLog: true }).pipe(
   Layer.merge(announced),
-  Layer.provide(NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: "1 second" }))
+  Layer.provide(
+    NodeHttpServer.layer(createServer, { host: "127.0.0.1", port: 0, gracefulShutdownTimeout: "10 seconds" })
+  )
 )
 
 // At start-up, as a library may do (S-01).
