@@ -5,7 +5,8 @@
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Client, type ElicitResult, StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
-import { Console, Effect, type Scope } from "effect"
+import { Wire } from "@agenttool/server"
+import { Console, Effect, Predicate, Schema, type Scope } from "effect"
 import { Prompt } from "effect/cli"
 import { type ChildProcess, spawn } from "node:child_process"
 import { createInterface } from "node:readline"
@@ -24,8 +25,9 @@ const show = (who: string, what: string) => Console.log(`${who.padStart(8)} │ 
 /** What the server logs, line by line. */
 const showLog = (output: Readable) => {
   createInterface({ input: output }).on("line", (line) => {
-    const message = /: (.+)$/.exec(line)
-    Effect.runFork(show("server", message?.[1] ?? line))
+    // `[time] LEVEL (#fiber): message { annotations }`; annotations may go on over more lines.
+    const message = /^\[[^\]]+\] \S+ \(#\d+\): ([^{]+)/.exec(line)
+    if (message?.[1] !== undefined) Effect.runFork(show("server", message[1]))
   })
 }
 
@@ -89,6 +91,13 @@ const session = (version: Version, transport: Transport) =>
       `speaks ${client.getNegotiatedProtocolVersion()}, finds ${tools.map(({ name }) => name).join(", ")}`
     )
     for (const { name } of tools) {
+      const facts = yield* Effect.promise(() =>
+        client.request(
+          { method: Wire.factsMethod, params: { calls: [{ name, arguments: { build: "build-42" } }] } },
+          Schema.toStandardSchemaV1(Schema.Struct({ results: Schema.Array(Schema.Json) }))
+        )
+      )
+      yield* show("facts", JSON.stringify(facts.results[0]))
       yield* show("client", `calls ${name}`)
       const result = yield* Effect.promise(() =>
         client.callTool(
@@ -102,8 +111,17 @@ const session = (version: Version, transport: Transport) =>
           }
         )
       )
+      const record = Predicate.hasProperty(result._meta, Wire.recordKey) ? result._meta[Wire.recordKey] : undefined
+      if (record !== undefined) yield* show("record", JSON.stringify(record))
       const [first] = Array.isArray(result.content) ? result.content : []
-      yield* show("result", first?.type === "text" ? first.text : JSON.stringify(result))
+      yield* show(
+        "result",
+        first?.type === "text"
+          ? first.text
+          : first?.type === "audio"
+            ? `${first.mimeType}, ${Buffer.from(first.data, "base64").length} bytes of sound`
+            : JSON.stringify(result)
+      )
     }
   }).pipe(Effect.scoped)
 
@@ -144,6 +162,15 @@ const startHttp: Effect.Effect<URL, never, Scope.Scope> = Effect.map(
   ({ url }) => url
 )
 
+/** A tool that answers with sound, and asks nothing. */
+const sound = Effect.gen(function* () {
+  yield* Console.log("\n── sound, over stdio ──")
+  yield* session(
+    "2026-07-28",
+    new StdioClientTransport({ command: process.execPath, args: server("./sound.ts"), stderr: "ignore" })
+  )
+})
+
 const overHttp = Effect.gen(function* () {
   const url = yield* startHttp
   for (const version of versions) {
@@ -155,5 +182,6 @@ const overHttp = Effect.gen(function* () {
 Effect.gen(function* () {
   for (const version of versions) yield* overStdio(version)
   yield* overHttp
+  yield* sound
   yield* Console.log("\nEvery question was answered by its user while the very fiber that asked it waited.")
 }).pipe(NodeRuntime.runMain)

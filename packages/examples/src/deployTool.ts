@@ -2,9 +2,9 @@
  * A tool that asks its user twice in the middle of its work, and holds something all the while: the lock of the build is
  * released however the call ends, answered, declined, abandoned or cancelled.
  */
-import { Elicitor, Progress, Tool } from "@agenttool/core"
+import { Elicitor, Progress, Tool, ToolRecord, ToolResult } from "@agenttool/core"
 import { McpServer } from "@agenttool/server"
-import { Clock, Effect, Schema } from "effect"
+import { Clock, Effect, Predicate, Schema } from "effect"
 
 const lock = (build: string) =>
   Effect.acquireRelease(Effect.logInfo(`locked ${build}`), () => Effect.logInfo(`unlocked ${build}`))
@@ -48,8 +48,25 @@ export const deploy = Tool.make("deploy", {
       yield* Progress.report({ message, progress: step + 1, total: 3 })
       yield* Effect.sleep("50 millis")
     }
-    return `Deployed ${build} to ${environment}.`
+    // The text is for the model; the record stays with whoever runs the tool.
+    return ToolResult.text(`Deployed ${build} to ${environment}.`, {
+      details: ToolRecord.make("deployer:deployment", { build, environment })
+    })
   })
-}).pipe(Tool.sequential, Tool.annotate({ destructive: true }))
+}).pipe(
+  Tool.sequential,
+  Tool.annotate({ destructive: true }),
+  // What a call would do, asked for before it is allowed to run.
+  Tool.facts((args) =>
+    Effect.succeed({
+      calls: [
+        {
+          tool: "",
+          text: `replaces what is deployed by ${Predicate.hasProperty(args, "build") ? args.build : "a build"}`
+        }
+      ]
+    })
+  )
+)
 
 export const Tools = McpServer.tools(deploy)
