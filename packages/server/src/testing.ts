@@ -19,7 +19,7 @@ import type * as Settings from "./Settings.ts"
 /**
  * How a test connects.
  *
- * - `tools`: what is served; or `registrations`, a layer of them.
+ * - `tools`: what is served.
  * - `answers`: the answers to questions in the order asked; out of answers, a question is answered `cancel`. Or `answer`, a
  *   function of the question.
  * - `protocolVersion`, `capabilities`: as in `McpServer.layerTest`. Every member of `Settings` may be given as well.
