@@ -5,6 +5,7 @@ import { Elicitor, Progress, Tool } from "@agenttool/core"
 import type { McpServer } from "@agenttool/server"
 import { connect } from "@agenttool/server/testing"
 import { assert, describe, it } from "@effect/vitest"
+import type { ElicitResult } from "@modelcontextprotocol/client"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Schema, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { eras } from "./hosts.ts"
@@ -108,7 +109,7 @@ for (const protocolVersion of eras) {
               Effect.sync(() => void released.push("released"))
             )
         })
-        const asked = yield* Deferred.make<(answer: { readonly action: "cancel" }) => void>()
+        const asked = yield* Deferred.make<(answer: ElicitResult) => void>()
         const mcp = yield* connect({
           tools: [wait],
           protocolVersion,
