@@ -25,7 +25,8 @@ export const make = (
   return { ...progress, ...(options.canAsk ? { ask: askOf(request, client) } : {}) }
 }
 
-const silent: Pick<SdkAttachment, "progress" | "flush"> = { progress: () => Effect.void, flush: Effect.void }
+/** The attachment of a request that nothing can be sent to but its result. */
+export const silent: SdkAttachment = { progress: () => Effect.void, flush: Effect.void }
 
 /**
  * Notifications in the order of the updates, with numbers that rise. Behind a backlog only the latest update is kept: a

@@ -34,6 +34,9 @@ export type CallResult = {
  * A tool's result. The JSON of a tool that declares a `success` schema stands beside its text; the wish to stop the batch
  * does not cross (M30).
  *
+ * A result of such a tool without that JSON, which only a wrapper can give, is {@link noValue}: a client refuses a success
+ * without what the listed output schema promises. The record of its details stays: it says what the call did.
+ *
  * @example
  * ```ts
  * import { Tool, ToolResult } from "@agenttool/core"
@@ -45,11 +48,16 @@ export type CallResult = {
  * CallResult.success(greet, ToolResult.text("hi")) // { content: [{ type: "text", text: "hi" }] }
  * ```
  */
-export const success = (tool: Tool.Any, result: ToolResult.ToolResult): CallResult => ({
-  content: Blocks.fromOutput(result.output),
-  ...(tool.success === undefined || result.structured === undefined ? {} : { structuredContent: result.structured }),
-  ...metaOf(result.details)
-})
+export const success = (tool: Tool.Any, result: ToolResult.ToolResult): CallResult => {
+  if (tool.success === undefined) return { content: Blocks.fromOutput(result.output), ...metaOf(result.details) }
+  return result.structured === undefined
+    ? { ...noValue(tool.name), ...metaOf(result.details) }
+    : {
+        content: Blocks.fromOutput(result.output),
+        structuredContent: result.structured,
+        ...metaOf(result.details)
+      }
+}
 
 /**
  * A tool's failure: its message as it is (M26), and the record of the details that it carries (M37).
@@ -84,6 +92,9 @@ export const notWaiting = (tool: string): CallResult => errorText(Wire.notWaitin
 /** The result is larger than it may be, both in bytes of its JSON (M30). */
 export const tooLarge = (tool: string, bytes: number, limit: number): CallResult =>
   errorText(Wire.tooLargeText(tool, bytes, limit))
+
+/** The result has no value, although the tool lists an output schema (M30). */
+export const noValue = (tool: string): CallResult => errorText(Wire.noValueText(tool))
 
 /** Too many calls run already, and too many wait for their turn. */
 export const busy = (tool: string): CallResult => errorText(Wire.busyText(tool))

@@ -5,15 +5,17 @@
  * In this order a request is refused: `Host` and `Origin`, the token, the body's size, time and depth, the scopes of the
  * tool that it calls, the headers that repeat its arguments. What is left the SDK classifies and serves.
  */
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
+import type * as Headers from "effect/http/Headers"
 import * as HttpEffect from "effect/http/HttpEffect"
 import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import {
   type AuthInfo,
@@ -24,10 +26,13 @@ import {
   localhostAllowedHostnames,
   localhostAllowedOrigins,
   originValidationResponse,
-  type ServerContext
+  type ServerContext,
+  validateHostHeader,
+  validateOriginHeader
 } from "@modelcontextprotocol/server"
 import type * as Calls from "./Calls.ts"
 import * as Ending from "./Ending.ts"
+import * as FastLane from "./FastLane.ts"
 import * as HostContext from "./HostContext.ts"
 import * as HttpBody from "./HttpBody.ts"
 import * as HttpSessions from "./HttpSessions.ts"
@@ -56,15 +61,31 @@ export interface Options {
   readonly legacy?: "sessions" | "stateless" | "reject" | undefined
 }
 
-/** Answers a request of the web platform; `context` is what the host has put around it. */
-export type Respond = (request: Request, context: Context.Context<never>) => Promise<Response>
+/** What is known of the body of a POST: what it says, or why it is refused. */
+type Body = Result.Result<unknown, HttpBody.Refusal>
+
+/** The endpoint, whatever it is mounted in. */
+export interface Endpoint {
+  /**
+   * Answers a request of the web platform; `context` is what the host has put around it, `body` its body where it has been
+   * read already.
+   */
+  readonly respond: (request: Request, context: Context.Context<never>, body?: Body) => Promise<Response>
+  /** Whether a request may go on to have its body read, by its headers alone. */
+  readonly isAllowed: (headers: Headers.Headers) => boolean
+  /** Answers a plain call without the SDK; none, if the request is one for {@link Endpoint.respond}. */
+  readonly plain: (
+    headers: Headers.Headers,
+    body: unknown
+  ) => Effect.Effect<HttpServerResponse.HttpServerResponse> | undefined
+}
 
 const pathOf = (options: Options): `/${string}` => options.path ?? "/mcp"
 
-/** The endpoint, whatever it is mounted in, until the scope closes. */
+/** An endpoint until the scope closes. */
 export const endpoint = (
   options: SdkServer.ServerInfo & Options
-): Effect.Effect<Respond, never, Calls.Calls | Registry.Registry | Scope.Scope> =>
+): Effect.Effect<Endpoint, never, Calls.Calls | Registry.Registry | Scope.Scope> =>
   Effect.gen(function* () {
     const registry = yield* Registry.Registry
     const settings = yield* Settings.Settings
@@ -135,7 +156,7 @@ export const endpoint = (
       })
     }
 
-    const answer = Effect.fnUntraced(function* (request: Request) {
+    const answer = Effect.fnUntraced(function* (request: Request, given: Body | undefined) {
       const refused = hostHeaderValidationResponse(request, hosts) ?? originValidationResponse(request, origins)
       if (refused !== undefined) return refused
       if (closed) return HttpSessions.errorResponse(503, -32000, "The server is shutting down")
@@ -143,17 +164,43 @@ export const endpoint = (
       if (auth instanceof Response) return auth
       const hasBody = request.method === "POST" && isJsonContentType(request.headers.get("content-type"))
       if (!hasBody) return yield* Effect.promise(() => serve(request, undefined, auth))
-      const body = yield* HttpBody.read(request, settings)
+      const body = given ?? (yield* HttpBody.read(request, settings))
       return Result.isSuccess(body)
         ? yield* Effect.promise(() => serve(request, body.success, auth))
         : HttpSessions.errorResponse(body.failure.status, body.failure.code, body.failure.message)
     })
 
-    return (request, context) => {
-      contexts.set(request, context)
-      return Effect.runPromiseWith(context)(answer(request))
+    const verifier = yield* TokenVerifier.TokenVerifier
+    const serverInfo = { name: options.name, version: options.version }
+
+    return {
+      respond: (request, context, body) => {
+        contexts.set(request, context)
+        return Effect.runPromiseWith(context)(answer(request, body))
+      },
+      // A token takes time to verify, and is verified before the body is read.
+      isAllowed: (headers) =>
+        verifier === undefined &&
+        !closed &&
+        validateHostHeader(headers.host, hosts).ok &&
+        validateOriginHeader(headers.origin, origins).ok,
+      plain: (headers, body) => {
+        const call = FastLane.read(headers, body)
+        const served = call === undefined ? undefined : registry.get(call.name)
+        if (call === undefined || served === undefined || served.headers.length > 0) return undefined
+        const answered = bridge.plain(call, served)
+        return answered === undefined
+          ? undefined
+          : Effect.match(answered, {
+              onSuccess: (result) => json(FastLane.response(call.id, result, serverInfo)),
+              onFailure: ({ code, message }) => json(FastLane.errorResponse(call.id, code, message))
+            })
+      }
     }
   })
+
+const json = (text: string): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(text, { contentType: "application/json" })
 
 // Streams that were closed just now end within the next turns of the loop. Then their connections are idle, and the HTTP
 // server need not wait for them.
@@ -175,11 +222,23 @@ export const layer = (
 ): Layer.Layer<never, never, HttpRouter.HttpRouter | Calls.Calls | Registry.Registry> =>
   HttpRouter.use((router) =>
     Effect.gen(function* () {
-      const respond = yield* endpoint(options)
-      const route = Effect.withFiber((fiber) =>
-        // What goes wrong here is a fault of the server, which answers 500 and logs it.
-        Effect.orDie(HttpEffect.fromWebHandler((request) => respond(request, fiber.context)))
-      )
+      const settings = yield* Settings.Settings
+      const { isAllowed, plain, respond } = yield* endpoint(options)
+      // What goes wrong here is a fault of the server, which answers 500 and logs it.
+      const bySdk = (context: Context.Context<never>, body?: Body) =>
+        Effect.orDie(HttpEffect.fromWebHandler((request) => respond(request, context, body)))
+      const route = Effect.withFiber((fiber) => {
+        const { context } = fiber
+        const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
+        const { headers, method } = request
+        if (method !== "POST" || !isJsonContentType(headers["content-type"] ?? null) || !isAllowed(headers)) {
+          return bySdk(context)
+        }
+        return Effect.flatMap(HttpBody.readText(request, settings), (body) => {
+          const answered = Result.isSuccess(body) ? plain(headers, body.success) : undefined
+          return answered ?? bySdk(context, body)
+        })
+      })
       const { cors } = options
       yield* router.add(
         "*",
@@ -189,7 +248,8 @@ export const layer = (
           : HttpMiddleware.cors({
               allowedOrigins: cors.origins,
               allowedMethods: ["GET", "POST", "DELETE"],
-              allowedHeaders: corsHeaders,
+              // Whatever a page asks for: a tool may repeat its arguments in headers of its own.
+              allowedHeaders: [],
               exposedHeaders: ["Mcp-Session-Id", "WWW-Authenticate"],
               credentials: cors.credentials ?? false
             })(route)
@@ -204,14 +264,3 @@ export const layer = (
       }
     })
   )
-
-const corsHeaders = [
-  "Authorization",
-  "Content-Type",
-  "Accept",
-  "Last-Event-ID",
-  "Mcp-Session-Id",
-  "MCP-Protocol-Version",
-  "Mcp-Method",
-  "Mcp-Name"
-]

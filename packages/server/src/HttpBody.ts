@@ -2,8 +2,12 @@
  * The body of a POST, read once for everything that looks at it, within bounds of size, depth and time.
  */
 import * as Effect from "effect/Effect"
+import * as ByteSize from "effect/ByteSize"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import * as HttpIncomingMessage from "effect/http/HttpIncomingMessage"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import { readRequestBody } from "@modelcontextprotocol/server"
 import type * as Settings from "./Settings.ts"
 
@@ -25,15 +29,40 @@ export const read = (
       receiveTimeout
     ),
     Option.match({
-      onNone: () => refuse(408, -32000, "Request Timeout: the request body took too long"),
+      onNone: tooSlow,
       onSome: (body) => {
-        if (body === undefined) return refuse(400, -32700, "Parse error: the request body could not be read")
-        return body.tooLarge
-          ? refuse(413, -32000, `Payload Too Large: the request body is larger than ${maxBodyBytes} bytes`)
-          : parse(body.text, maxJsonDepth)
+        if (body === undefined) return unreadable()
+        return body.tooLarge ? tooLarge(maxBodyBytes) : parse(body.text, maxJsonDepth)
       }
     })
   )
+
+/** The same of a request of effect's own server, whose body is read without the web platform. */
+export const readText = (
+  request: HttpServerRequest.HttpServerRequest,
+  { maxBodyBytes, maxJsonDepth, receiveTimeout }: Settings.Settings
+): Effect.Effect<Result.Result<unknown, Refusal>> =>
+  Effect.match(
+    Effect.timeoutOption(
+      Effect.provideService(request.text, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBodyBytes)),
+      receiveTimeout
+    ),
+    {
+      onSuccess: Option.match({
+        onNone: tooSlow,
+        onSome: (text) => parse(text, maxJsonDepth)
+      }),
+      onFailure: ({ reason }) =>
+        Predicate.hasProperty(reason, "reason") && reason.reason === "BodyTooLarge"
+          ? tooLarge(maxBodyBytes)
+          : unreadable()
+    }
+  )
+
+const tooSlow = () => refuse(408, -32000, "Request Timeout: the request body took too long")
+const unreadable = () => refuse(400, -32700, "Parse error: the request body could not be read")
+const tooLarge = (maxBodyBytes: number) =>
+  refuse(413, -32000, `Payload Too Large: the request body is larger than ${maxBodyBytes} bytes`)
 
 const refuse = (status: number, code: number, message: string): Result.Result<never, Refusal> =>
   Result.fail({ status, code, message })

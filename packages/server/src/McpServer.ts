@@ -299,14 +299,14 @@ export const toWebHandler = <E>(options: Options<E, Core> & Http.Options): WebHa
   return {
     // Not a fiber of the runtime, which would be interrupted at its end: a request is answered until the calls are stopped.
     fetch: (request) => {
-      respond ??= runtime.context().then((context) => (later) => Context.get(context, Endpoint)(later, context))
+      respond ??= runtime.context().then((context) => (later) => Context.get(context, Endpoint).respond(later, context))
       return respond.then((answer) => answer(request))
     },
     close: () => runtime.dispose()
   }
 }
 
-class Endpoint extends Context.Service<Endpoint, Http.Respond>()("@agenttool/server/Endpoint") {}
+class Endpoint extends Context.Service<Endpoint, Http.Endpoint>()("@agenttool/server/Endpoint") {}
 
 /**
  * Registers the tools of an effect/ai `Toolkit` with the handlers that are provided, as effect/ai's own

@@ -35,6 +35,7 @@ import * as CallResult from "./CallResult.ts"
 import * as Calls from "./Calls.ts"
 import * as ClientRequests from "./ClientRequests.ts"
 import * as Definition from "./Definition.ts"
+import type * as FastLane from "./FastLane.ts"
 import * as Facts from "./Facts.ts"
 import * as HostContext from "./HostContext.ts"
 import * as Listing from "./Listing.ts"
@@ -87,6 +88,11 @@ export interface Bridge {
   readonly make: (connection: Connection) => Server
   readonly install: (server: Server, connection: Connection) => void
   readonly handler: (server: Server, connection: Connection) => CallHandler
+  /** Answers a plain call of `FastLane`; none, if it is one for the SDK after all. */
+  readonly plain: (
+    call: FastLane.PlainCall,
+    served: Registry.Served
+  ) => Effect.Effect<Schema.JsonObject, ProtocolError> | undefined
   readonly shutDown: (which: Calls.Which | "all") => Effect.Effect<void>
   readonly report: (error: unknown) => void
 }
@@ -295,6 +301,50 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
       }
     }
 
+    const plain: Bridge["plain"] = (call, served) => {
+      const { capabilities: offered, name } = call
+      if (stopping || visibility !== ToolVisibility.all || ClientRequests.missing(served.tool, offered) !== undefined) {
+        return undefined
+      }
+      const client: McpSession.Client = {
+        protocolVersion: Wire.firstModernVersion,
+        capabilities: offered,
+        info: call.info
+      }
+      const scope = Scope.makeUnsafe()
+      const session = McpSession.make({
+        id: "",
+        key: `request_${++sessions}`,
+        lifetime: "request",
+        principal: undefined,
+        client: () => client,
+        scope
+      })
+      const parent = call.traceparent === undefined ? Option.none() : Telemetry.parentOf(call)
+      const turn = calls
+        .start(
+          {
+            tool: name,
+            arguments: call.arguments,
+            binding: {},
+            protocolVersion: client.protocolVersion,
+            capabilities: offered,
+            responses: {}
+          },
+          Attachment.silent
+        )
+        .pipe(
+          Effect.provideService(McpSession.Ended, Scope.close(scope, Exit.void)),
+          Effect.provideService(McpSession.McpSession, session)
+        )
+      begin()
+      return (Option.isSome(parent) ? Effect.withParentSpan(turn, parent.value) : turn).pipe(
+        Effect.map((given) => toResult(given) as unknown as Schema.JsonObject), // plain data, both kinds
+        Effect.catchCause((cause) => Effect.fail(protocolErrorOf(cause, around))),
+        Effect.ensuring(Effect.sync(done))
+      )
+    }
+
     const install = (server: Server, connection: Connection): void => {
       const { clientOf, inSession } = forConnection(server, connection)
 
@@ -357,7 +407,7 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
         return Effect.andThen(calls.drain(which, "ServerClosed", settings.shutdownGrace), idle)
       })
 
-    return { make, install, handler, shutDown, report }
+    return { make, install, handler, plain, shutDown, report }
   })
 
 /** The cursor was never given out. */
@@ -426,7 +476,7 @@ const toResult = (turn: Calls.Turn): CallToolResult | InputRequiredResult =>
       } as unknown as InputRequiredResult) // likewise
 
 /** What a client may read of a failure of the bridge: the texts of `Calls`, nothing of a defect. */
-const protocolErrorOf = (cause: Cause.Cause<unknown>, around: Context.Context<never>): Error => {
+const protocolErrorOf = (cause: Cause.Cause<unknown>, around: Context.Context<never>): ProtocolError => {
   const failure = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (failure instanceof Calls.UnknownTool || failure instanceof Calls.NotWaiting || failure instanceof InvalidCursor) {
     return new ProtocolError(ProtocolErrorCode.InvalidParams, failure.message)

@@ -79,4 +79,3 @@ export const layer: Layer.Layer<never, Config.ConfigError> = Layer.effect(
     return Settings.make(set as Partial<Settings.Settings>, around)
   })
 )
-

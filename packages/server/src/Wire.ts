@@ -47,5 +47,9 @@ export const defectText = (tool: string, reference: string): string =>
 export const tooLargeText = (tool: string, bytes: number, limit: number): string =>
   `${about(tool)}the result is too large: ${bytes} bytes, at most ${limit} are allowed`
 
+/** A wrapper gave a result of its own, without the value that the listed output schema obliges to (M30, P82). */
+export const noValueText = (tool: string): string =>
+  `${about(tool)}the result lacks the value that its output schema promises`
+
 /** Too many calls run already, and too many wait for their turn. */
 export const busyText = (tool: string): string => `${about(tool)}the server is busy; try again later`
