@@ -86,13 +86,13 @@ const signalGroup = (pid: number | undefined, signal: NodeJS.Signals | 0): boole
 }
 
 /** Looks until there is something to see, for a minute at most. */
-const until = <A extends object>(look: () => A | undefined, what: () => string): Effect.Effect<A> =>
-  Effect.suspend(() => {
+const until = <A extends object>(look: () => A | undefined, what: () => string): Effect.Effect<A> => {
+  const looking: Effect.Effect<A> = Effect.suspend(() => {
     const seen = look()
-    return seen === undefined ? Effect.andThen(Effect.sleep("10 millis"), until(look, what)) : Effect.succeed(seen)
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: "1 minute",
-      orElse: () => Effect.die(new Error(`waited a minute for ${what()}`))
-    })
-  )
+    return seen === undefined ? Effect.andThen(Effect.sleep("10 millis"), looking) : Effect.succeed(seen)
+  })
+  return Effect.timeoutOrElse(looking, {
+    duration: "1 minute",
+    orElse: () => Effect.die(new Error(`waited a minute for ${what()}`))
+  })
+}
