@@ -31,7 +31,11 @@ const Parameters = Schema.Struct({ text: Schema.String })
 
 const servers: Record<string, () => void> = {
   ours: () => {
-    const echo = Tool.make("echo", { description: "Echo", parameters: Parameters, execute: ({ text }) => Effect.succeed(text) })
+    const echo = Tool.make("echo", {
+      description: "Echo",
+      parameters: Parameters,
+      execute: ({ text }) => Effect.succeed(text)
+    })
     onNode(McpServer.layerHttp({ name: "bench", version: "0.0.0", registrations: McpServer.tools(echo) }))
   },
   sdk: () => {
@@ -69,3 +73,5 @@ const servers: Record<string, () => void> = {
 }
 
 servers[process.argv[2] ?? "ours"]?.()
+
+process.once("SIGINT", () => process.exit(0))
