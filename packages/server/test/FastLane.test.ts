@@ -9,7 +9,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Context, Effect, Layer, Logger, Schema } from "effect"
 import { Headers, HttpRouter, HttpServer } from "effect/http"
 import { createServer, request as httpRequest } from "node:http"
-import * as FastLane from "../src/FastLane.ts"
+import * as FastLane from "@agenttool/server/FastLane"
 
 const tools = [
   Tool.make("echo", {
