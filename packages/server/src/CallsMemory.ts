@@ -96,6 +96,8 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     const clock = yield* Clock.Clock
     const running = Running.make(settings)
     const runs = new Map<string, Run>()
+    // A run that is over in the books may still be releasing what it holds.
+    const alive = new Set<Run>()
     const parked = yield* Parked.make<Run>({
       abandonMillis: Duration.toMillis(settings.abandonAfter),
       max: settings.maxParked,
@@ -486,6 +488,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       const waiter = attach(run, attachment)
       if (revived !== undefined) spend(run, revived.reply, waiter)
       runs.set(run.id, run)
+      alive.add(run)
       // What a tool needs was in the context of its registration: `McpServer.tools` has asked for it.
       const body = execute(run) as Effect.Effect<unknown, unknown>
       const context = contextOf(run, around)
@@ -508,6 +511,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         context
       )
       run.fiber.addObserver(() => {
+        alive.delete(run)
         leave(run)
         // Whatever goes wrong here, nobody waits for ever.
         dispatch(run, { _tag: "Ends", result: CallResult.stopped(request.tool, StopReason.text(undefined)) })
@@ -606,7 +610,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
           return selected.length
         }),
       drain: Effect.fnUntraced(function* (which, reason, grace) {
-        const selected = select(which)
+        const selected = Array.from(new Set([...runs.values(), ...alive])).filter(matches(which))
         for (const run of selected) {
           run.stopping = reason
           if (run.state.phase._tag !== "Attached") stop(run, reason)
