@@ -95,8 +95,9 @@ export const fromSchemaError = (error: Schema.SchemaError): ToolError.InvalidArg
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /**
- * Compiles a function that leaves out every `null` of a field that is optional and not nullable, at every depth, so that
- * it reads as absent. To be used before the check. A value without such a `null` is given back as it is.
+ * Compiles a function that leaves out every `null` of an optional field, nullable or not, at every depth, so that it reads
+ * as absent. To be used before the check, outside strict: there no schema shows a `null`, and every optional field may be
+ * left out (C168). A value without such a `null` is given back as it is.
  *
  * @example
  * ```ts
@@ -331,7 +332,7 @@ const none = (): boolean => false
 
 const cleanObject = (fields: ReadonlyArray<Shape.Field>): Clean | undefined => {
   const dropped: ReadonlySet<string> = new Set(
-    fields.filter((field) => field.optional === true && field.nullable !== true).map((field) => field.name)
+    fields.filter((field) => field.optional === true).map((field) => field.name)
   )
   const inside = new Map<string, Clean>()
   for (const field of fields) {

@@ -277,7 +277,8 @@ describe("the check", () => {
 
 describe("null as absent", () => {
   const shape = object(
-    { name: "keep", type: "string", optional: true, nullable: true },
+    { name: "nullable", type: "string", optional: true, nullable: true },
+    { name: "needed", type: "string", nullable: true },
     { name: "required", type: "string" },
     { name: "drop", type: "integer", optional: true },
     { name: "list", type: "array", items: object({ name: "drop", type: "string", optional: true }), optional: true },
@@ -286,10 +287,11 @@ describe("null as absent", () => {
   )
   const clean = ArgumentsCheck.nullAsAbsent(shape)
 
-  it("C168: the null of a field that is optional and not nullable is left out, at every depth", () => {
+  it("C168: the null of an optional field is left out, nullable or not, at every depth", () => {
     assert.deepStrictEqual(
       clean({
-        keep: null,
+        nullable: null,
+        needed: null,
         required: null,
         drop: null,
         list: [{ drop: null }, { drop: "x", other: null }],
@@ -298,7 +300,7 @@ describe("null as absent", () => {
         unknown: null
       }),
       {
-        keep: null,
+        needed: null,
         required: null,
         list: [{}, { drop: "x", other: null }],
         map: { a: {}, b: { drop: "y" } },
@@ -310,11 +312,14 @@ describe("null as absent", () => {
 
   it("C168: without the setting the check refuses such a null, after it the value is fine", () => {
     const check = ArgumentsCheck.make(shape)
-    assert.strictEqual(
-      check({ required: "x", drop: null })?.message,
-      "invalid arguments: drop: expected integer, got null"
-    )
-    assert.strictEqual(check(clean({ required: "x", drop: null })), undefined)
+    for (const [name, type] of [
+      ["drop", "integer"],
+      ["nullable", "string"]
+    ] as const) {
+      const value = { needed: "", required: "x", [name]: null }
+      assert.strictEqual(check(value)?.message, `invalid arguments: ${name}: expected ${type}, got null`)
+      assert.strictEqual(check(clean(value)), undefined)
+    }
   })
 
   it("C168: where there is no such null the value itself is given back", () => {

@@ -130,7 +130,7 @@ const judges = (schema: Schema.Codec<unknown, unknown>, strict: boolean) => {
   const codec = Schema.toCodecJson(schema)
   const encode = Schema.encodeUnknownSync(codec)
   // A field that nothing is said of is left out: an undefined has no JSON, and outside strict a null is not shown.
-  const withoutNulls = strict ? (value: unknown) => value : ArgumentsCheck.nullAsAbsent(withoutNullable(shape))
+  const withoutNulls = strict ? (value: unknown) => value : ArgumentsCheck.nullAsAbsent(shape)
   const validate = (shape: Shape.Shape) => ajv.compile(Result.getOrThrow(Shape.toJsonSchema(shape, { strict })))
   return {
     json: (value: unknown): unknown => withoutNulls(JSON.parse(JSON.stringify(encode(value)))),
@@ -139,14 +139,6 @@ const judges = (schema: Schema.Codec<unknown, unknown>, strict: boolean) => {
     check: ArgumentsCheck.make(shape, { strict }),
     decode: Schema.decodeUnknownExit(codec)
   }
-}
-
-const withoutNullable = <S extends Shape.Shape>(shape: S): S => {
-  const rest = { ...shape, nullable: false }
-  if (shape.type === "array") Object.assign(rest, { items: withoutNullable(shape.items) })
-  if (shape.type === "map") Object.assign(rest, { values: withoutNullable(shape.values) })
-  if (shape.type === "object") Object.assign(rest, { fields: shape.fields.map(withoutNullable) })
-  return rest
 }
 
 type Judges = ReturnType<typeof judges>
