@@ -63,7 +63,7 @@ const textual: ReadonlySet<string> = new Set(["input_text", "output_text", "text
 
 /** Whether a part is text (C98). */
 export const isText = (part: Part): part is Part & { readonly text: string } =>
-  textual.has(part.type) && typeof part["text"] === "string"
+  textual.has(part.type) && typeof part.text === "string"
 
 /** The texts of all textual parts, with nothing between them (C98). */
 export const textOf = (parts: ReadonlyArray<Part>): string =>

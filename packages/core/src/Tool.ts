@@ -73,8 +73,9 @@ export const isTool = (value: unknown): value is Any => Predicate.hasProperty(va
  *
  * - `description`: for the model. Default empty.
  * - `parameters`: the arguments, a struct whose JSON form can be written as a JSON Schema. Default: no arguments.
- * - `jsonSchema`: shows this schema instead of the generated one; arguments are then only decoded.
- * - `check`: `false` turns the check against the generated schema off, the decoder is then the only guard.
+ * - `jsonSchema`: shows this schema instead of a generated one, as it is, also under strict. The tool then only decodes;
+ *   whatever runs it checks the arguments against the schema first, as it does for {@link raw}.
+ * - `check`: `false` turns the check against the schema off, the decoder is then the only guard.
  * - `failure`: the type of the function's failures; a failure without a text `message` is shown as its JSON.
  */
 export interface Options<P extends typed.Parameters, F extends typed.Failure> {
@@ -298,8 +299,8 @@ const toDefect = (tool: string, defect: unknown): ToolError.ToolDefect =>
     : new ToolError.ToolDefect({ tool, value: ToolError.defectValue(defect), cause: defect })
 
 /**
- * What is wrong with a call's arguments, as its harness sees it: whether they are an object, and fit a schema that was
- * given to {@link raw}. Of a tool that checks its arguments itself, against a generated schema, nothing is looked at here.
+ * What is wrong with a call's arguments, as its harness sees it: whether they are an object, and fit a schema that its
+ * author supplied. Of a tool that checks its arguments itself, against a generated schema, nothing is looked at here.
  *
  * A supplied schema that does not parse is a fault of every call; a server refuses it when the tool is registered.
  */
@@ -361,7 +362,9 @@ export const inputSchema = (self: Any): Schema.JsonObject => self.parameters ?? 
  * A tool of which only the running differs (C73). Every property is handed on, and questions about a call are asked of
  * the wrapped tool.
  *
- * To give a tool services use {@link provide}, which gives them to its claims as well.
+ * `exec` is called when the tool is wrapped, and again when the wrapper is built anew by {@link strict} or
+ * {@link nullAsAbsent}: what it keeps between calls belongs to one tool. To give a tool services use {@link provide}, which
+ * gives them to its claims as well.
  *
  * @example
  * ```ts

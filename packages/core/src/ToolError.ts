@@ -7,6 +7,7 @@
 import * as Cause from "effect/Cause"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
 /** A name or an id in double quotes, as every text of the contract quotes it. */
@@ -93,15 +94,15 @@ export class ToolBuildError extends Schema.TaggedError<ToolBuildError>()("ToolBu
   }
 }
 
-/** What a thrown value is called in one line: an error's message, anything else as text. */
-export const defectValue = (defect: unknown): string => {
-  const text = defect instanceof Error ? defect.message : typeof defect === "string" ? defect : stringify(defect)
-  return oneLine(text)
-}
+/** What a thrown value is called in one line: an error's message, or its name where that is empty; anything else as text. */
+export const defectValue = (defect: unknown): string =>
+  oneLine(
+    defect instanceof Error ? defect.message || nameOf(defect) : typeof defect === "string" ? defect : stringify(defect)
+  )
 
 /**
- * What a model reads of a failure: a text as it is, the `message` of an error or of any value that has one, the tag of a
- * tagged error without a message, else its JSON.
+ * What a model reads of a failure: a text as it is, the `message` of an error or of any value that has one, the tag or the
+ * name of an error without a message, else its JSON.
  *
  * @example
  * ```ts
@@ -109,15 +110,17 @@ export const defectValue = (defect: unknown): string => {
  *
  * ToolError.messageOf(new Error("no such user")) // "no such user"
  * ToolError.messageOf("plain") // "plain"
+ * ToolError.messageOf(new TypeError("")) // "TypeError"
  * ```
  */
-export const messageOf = (failure: unknown): string => {
-  const message = ownMessage(failure)
-  if (message !== undefined) return message
-  if (Predicate.hasProperty(failure, "_tag") && typeof failure._tag === "string" && failure instanceof Error) {
-    return failure._tag
-  }
-  return stringify(failure)
+export const messageOf = (failure: unknown): string =>
+  ownMessage(failure) ?? (failure instanceof Error ? nameOf(failure) : stringify(failure))
+
+// For an error without a message. Its JSON would say nothing: `{}`, or its fields without what it is.
+const nameOf = (error: Error): string => {
+  // A name of ours means nothing to a model.
+  if (error instanceof ToolFailure) return "the tool failed without saying why"
+  return Predicate.hasProperty(error, "_tag") && typeof error._tag === "string" ? error._tag : error.name || "Error"
 }
 
 /** The text that a failure brings itself, if it brings one. */
@@ -152,6 +155,10 @@ export const failureOf = (tool: string, cause: Cause.Cause<unknown>): Option.Opt
 
 // A value without a JSON form still needs a text: this is used to report failures and must not fail itself.
 const stringify = (value: unknown): string => {
-  const json = Schema.encodeUnknownOption(Schema.fromJsonString(Schema.Unknown))(value)
-  return Option.isSome(json) && typeof json.value === "string" ? json.value : String(value)
+  const json = Result.try((): string | undefined => JSON.stringify(value))
+  if (Result.isSuccess(json) && json.success !== undefined) return json.success
+  return Result.getOrElse(
+    Result.try(() => String(value)),
+    () => "a value without a text"
+  )
 }

@@ -9,7 +9,7 @@ import * as JsonSchemaCheck from "../JsonSchemaCheck.ts"
 import * as Properties from "../Properties.ts"
 import type * as Shape from "../Shape.ts"
 import type { Any, Execute, Tool } from "../Tool.ts"
-import * as ToolError from "../ToolError.ts"
+import type * as ToolError from "../ToolError.ts"
 
 export const TypeId = "~@agenttool/core/Tool"
 
@@ -85,13 +85,13 @@ export const noArguments: Schema.JsonObject = Object.freeze({
 /** Compiles at the first call and keeps the outcome: a schema that nobody serves is never compiled. */
 export const lazily = <A>(make: () => A): (() => A) => {
   let made: { readonly value: A } | undefined
-  return () => (made ??= { value: make() }).value
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
 }
 
-export const preparedFor = (
-  check: Check,
-  parameters: Schema.JsonObject | undefined
-): Inner["prepared"] =>
+export const preparedFor = (check: Check, parameters: Schema.JsonObject | undefined): Inner["prepared"] =>
   check === "supplied"
     ? lazily(() => JsonSchemaCheck.compile(parameters ?? noArguments))
     : () => Result.succeed(unchecked)
@@ -132,8 +132,7 @@ export const mapEffects = <E, R, Args, A, E2, R2>(
     success: self.success,
     properties: {
       ...self.properties,
-      confined:
-        confined && ((args, raw) => Effect.orElseSucceed(f(confined(args, raw)), () => Properties.notConfined)),
+      confined: confined && ((args, raw) => Effect.orElseSucceed(f(confined(args, raw)), () => Properties.notConfined)),
       replay: replay && ((args, raw) => Effect.orElseSucceed(f(replay(args, raw)), () => "unknown")),
       facts: facts && ((args, raw) => f(facts(args, raw)))
     },

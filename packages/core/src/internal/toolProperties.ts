@@ -22,21 +22,22 @@ import * as internal from "./tool.ts"
 export const strict = <T extends Any>(self: T): T => rebuilt(self, { strict: true })
 
 /**
- * Reads `null` of an optional member that is not nullable as absent, before the check. For models that write `null` for
- * what they leave out (C168). Of a tool with a supplied schema it changes nothing.
+ * Reads `null` of an optional member as absent, before the check. For models that write `null` for what they leave out
+ * (C168). It changes nothing under strict, where no member may be left out, nor of a tool with a supplied schema.
  */
 export const nullAsAbsent = <T extends Any>(self: T): T => rebuilt(self, { nullAsAbsent: true })
 
 const rebuilt = <T extends Any>(self: T, how: Partial<internal.Build>): T => {
-  const strictly = how.strict === true || self.properties.strict
-  // The same tool, built another way: its types do not change.
-  return internal.withProperties(buildAgain(self, how) as T, { ...self.properties, strict: strictly })
-}
-
-const buildAgain = (self: Any, how: Partial<internal.Build>): Any => {
   const { build, rebuild, rewrap, wrapped } = self.inner
-  if (wrapped !== undefined && rewrap !== undefined) return rewrap(buildAgain(wrapped, how))
-  return rebuild === undefined ? self : rebuild({ ...build, ...how })
+  const again =
+    wrapped !== undefined && rewrap !== undefined
+      ? rewrap(rebuilt(wrapped, how))
+      : rebuild === undefined
+        ? self
+        : rebuild({ ...build, ...how })
+  const strict = how.strict === true || self.properties.strict
+  // The same tool, built another way: its types do not change. A wrapper may look at what it wraps: that has its properties too.
+  return internal.withProperties(again as T, { ...self.properties, strict })
 }
 
 /** Whether the tool declares strict. */
@@ -118,9 +119,11 @@ export const annotationsOf = (self: Any): Option.Option<Properties.Annotations> 
 
 /** States, per call, whether it runs in a sandbox and in which (C48). */
 export const confined =
-  <R2>(ask: Properties.PerCall<Properties.Confinement, never, R2> | undefined) =>
+  <R2 = never>(ask: Properties.PerCall<Properties.Confinement, never, R2> | undefined) =>
   <E, R, Args, A>(self: Tool<E, R, Args, A>): Tool<E, R | R2, Args, A> =>
-    ask === undefined ? self : internal.derive<E, R | R2, Args, A>(self, { properties: { ...self.properties, confined: ask } })
+    ask === undefined
+      ? self
+      : internal.derive<E, R | R2, Args, A>(self, { properties: { ...self.properties, confined: ask } })
 
 /** Whether a call is confined; not, when nothing is said (C49). `raw` is the arguments' text. */
 export const confinedOf = <E, R, Args, A>(
@@ -170,9 +173,11 @@ export const replayOf = <E, R, Args, A>(
 
 /** Claims what a call touches, before it runs (C57). Answering must not do anything. */
 export const facts =
-  <E2, R2>(claim: Properties.PerCall<Facts.Facts, E2, R2> | undefined) =>
+  <E2 = never, R2 = never>(claim: Properties.PerCall<Facts.Facts, E2, R2> | undefined) =>
   <E, R, Args, A>(self: Tool<E, R, Args, A>): Tool<E, R | R2, Args, A> =>
-    claim === undefined ? self : internal.derive<E, R | R2, Args, A>(self, { properties: { ...self.properties, facts: claim } })
+    claim === undefined
+      ? self
+      : internal.derive<E, R | R2, Args, A>(self, { properties: { ...self.properties, facts: claim } })
 
 /** Whether the tool claims facts at all: known without asking about a call (C62). */
 export const claimsFacts = (self: Any): boolean => self.properties.facts !== undefined

@@ -61,7 +61,7 @@ export const make = (name: string, options: Options): Any => {
   const shape = shapeOf(name, options)
   const build = (how: internal.Build): Any => {
     const parameters = schemaOf(name, options, shape, how)
-    const check: internal.Check = shape !== undefined && options.check !== false ? "own" : "none"
+    const check: internal.Check = options.check === false ? "none" : shape === undefined ? "supplied" : "own"
     return internal.fromFields({
       name,
       description: options.description ?? "",
@@ -105,8 +105,12 @@ const schemaOf = (
 const outputSchema = (name: string, success: Success | undefined): Schema.JsonObject | undefined => {
   if (success === undefined) return undefined
   const made = WireSchema.anyFromSchema(success)
-  return Result.isFailure(made) ? refuse(name, `success${made.failure.path}`, made.failure.reason) : made.success
+  return Result.isFailure(made) ? refuse(name, inSuccess(made.failure.path), made.failure.reason) : made.success
 }
+
+// Items and values of the root have no name to put a point before.
+const inSuccess = (path: string): string =>
+  path === "" || path.startsWith("[]") || path.startsWith("{}") ? `success${path}` : Shape.fieldPath("success", path)
 
 type Decode = (value: unknown) => Effect.Effect<unknown, Schema.SchemaError>
 
@@ -118,7 +122,8 @@ const executeOf = (
 ): Any["execute"] => {
   const fault =
     check === "own" && shape !== undefined ? ArgumentsCheck.make(shape, { strict: how.strict }) : mustBeObject
-  const clean = how.nullAsAbsent && shape !== undefined ? ArgumentsCheck.nullAsAbsent(shape) : undefined
+  // Under strict no field may be left out: a `null` is either in the schema or a fault.
+  const clean = how.nullAsAbsent && !how.strict && shape !== undefined ? ArgumentsCheck.nullAsAbsent(shape) : undefined
   const decode: Decode = Schema.decodeUnknownEffect(Schema.toCodecJson(options.parameters ?? NoParameters))
   const toResult = resultOf(options.success)
   // Checked by the public overloads; see `Options`.
