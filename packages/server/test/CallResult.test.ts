@@ -47,6 +47,28 @@ describe("CallResult.success", () => {
     })
   )
 
+  it.effect("M30: a result of a wrapper without the value that the output schema promises is an error result", () =>
+    Effect.gen(function* () {
+      const add = Tool.make("add", {
+        success: Schema.Struct({ sum: Schema.Int }),
+        execute: () => Effect.succeed({ sum: 5 })
+      })
+      const record = ToolRecord.make("a:b", { n: 1 })
+      const text = 'mcpserver: tool "add": the result lacks the value that its output schema promises'
+      const bare = add.pipe(Tool.wrap(() => () => Effect.succeed(ToolResult.text("5"))))
+      assert.strictEqual(JSON.stringify(CallResult.success(bare, yield* bare.pipe(Tool.run({})))), errorJson(text))
+      const recorded = add.pipe(Tool.wrap(() => () => Effect.succeed(ToolResult.text("5", { details: record }))))
+      assert.deepStrictEqual(CallResult.success(recorded, yield* recorded.pipe(Tool.run({}))), {
+        content: [{ type: "text", text }],
+        isError: true,
+        _meta: { "io.github.christopherdavenport.agenttool/record": { ns: "a:b", data: '{"n":1}' } }
+      })
+      // A wrapper that hands on the value keeps it, whatever it does to the rest.
+      const kept = add.pipe(Tool.wrap((execute) => (call) => Effect.map(execute(call), ToolResult.withDetails(record))))
+      assert.deepStrictEqual(CallResult.success(kept, yield* kept.pipe(Tool.run({}))).structuredContent, { sum: 5 })
+    })
+  )
+
   it.each([null, 0, false, "", []])("M30: %j is a structured value like any other", (json) => {
     const tool = Tool.make("any", { success: Schema.String, execute: () => Effect.succeed("") })
     const result = CallResult.success(tool, ToolResult.structured(json, json))
@@ -248,6 +270,7 @@ describe("CallResult: all kinds", () => {
       CallResult.defect("greet", "ref"),
       CallResult.stopped("greet", "why"),
       CallResult.notWaiting("greet"),
+      CallResult.noValue("greet"),
       CallResult.tooLarge("greet", 2, 1)
     ]) {
       assert.isTrue(isCallToolResult(result), JSON.stringify(result))
@@ -259,6 +282,12 @@ describe("CallResult: all kinds", () => {
 })
 
 describe("CallResult.progress", () => {
+  it("C112: an update's text and numbers, and the position of one without numbers", () => {
+    const halfWay = ToolResult.text("half way", { details: Progress.info({ progress: 1, total: 2 }) })
+    assert.deepStrictEqual(CallResult.progress(halfWay, 1), { progress: 1, total: 2, message: "half way" })
+    assert.deepStrictEqual(CallResult.progress(ToolResult.text("nearly"), 2), { progress: 2, message: "nearly" })
+  })
+
   it("M70: text alone counts, numbers are taken over, parts are their joined text", () => {
     const numbers = (info: Progress.ProgressInfo, output = "") =>
       ToolResult.text(output, { details: Progress.info(info) })

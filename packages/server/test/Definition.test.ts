@@ -116,7 +116,7 @@ describe("Definition", () => {
     [{ readOnly: false, destructive: false, idempotent: false, openWorld: false }, {}, undefined, undefined],
     [{ destructive: false }, { untrusted: true }, undefined, undefined]
   ]
-  it.each(rows)("M14-M16: annotations %j with flow %j", (annotations, flow, title, served) => {
+  it.each(rows)("C42, M14-M16: annotations %j with flow %j", (annotations, flow, title, served) => {
     const definition = Definition.make(plain.pipe(Tool.annotate(annotations), Tool.flow(flow)))
     assert.strictEqual(definition.title, title)
     // Also the order of the members, and that what is absent is no member at all.
@@ -136,7 +136,7 @@ describe("Definition", () => {
     assert.deepStrictEqual(entryOf(plain.pipe(Tool.resource(""))), {})
   })
 
-  it("M17: a barrier is sequential as well, a tool that is sequential in its own right is no barrier", () => {
+  it("C39, M17: a barrier is sequential as well, a tool that is sequential in its own right is no barrier", () => {
     assert.deepStrictEqual(entryOf(Tool.barrier(plain)), { sequential: true, barrier: true })
     for (const both of [plain.pipe(Tool.barrier, Tool.sequential), plain.pipe(Tool.sequential, Tool.barrier)]) {
       assert.deepStrictEqual(entryOf(both), { sequential: true })
@@ -155,7 +155,7 @@ describe("Definition", () => {
     })
   })
 
-  it("M18: a flow is listed without its false members, and not at all when nothing is stated", () => {
+  it("C42, M18: a flow is listed without its false members, and not at all when nothing is stated", () => {
     assert.deepStrictEqual(entryOf(plain.pipe(Tool.flow({ untrusted: true }))), { flow: { untrusted: true } })
     assert.deepStrictEqual(entryOf(plain.pipe(Tool.flow({ untrusted: false, sends: true }))), {
       flow: { sends: true }

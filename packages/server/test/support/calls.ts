@@ -228,7 +228,7 @@ export const suite = (options: Options): void =>
       )
 
       it.effect(
-        "M71: numbers rise, whatever the tool says, and no message is lost",
+        "C112, M71: numbers rise, whatever the tool says, and no message is lost",
         on((link) =>
           Effect.gen(function* () {
             const { response, seen } = yield* sendCall(link, "mixed_steps", {}, { token: "mixed" })
@@ -396,7 +396,7 @@ export const suite = (options: Options): void =>
       )
 
       it.effect(
-        "S-18, M46, M50: a client that cannot be asked is not asked, and the tool goes on at once",
+        "C128, S-18, M46, M50: a client that cannot be asked is not asked, and the tool goes on at once",
         on((link) =>
           Effect.gen(function* () {
             for (const capabilities of [{}, { elicitation: { url: {} } }]) {
