@@ -29,7 +29,8 @@ import * as Duration from "effect/Duration"
  * - `maxResultBytes`: the largest result, as JSON. Default 16 MiB; a larger one becomes an error result.
  * - `showDefects`: whether a client sees the value of a defect. Default false: it sees a reference into the log.
  * - `nullAsAbsent`: whether `null` of an optional member reads as absent, for all typed tools. Default false.
- * - `toolsPerPage`: how many tools one page of a listing has. Default 1,000: many clients read one page only.
+ * - `toolsPerPage`: how many tools one page of a listing has. Default 1,000: many clients read one page only. Less than one
+ *   is the default.
  * - `listTtl`, `listScope`: how long, and by whom, a listing may be cached at 2026-07-28. Default not at all, private.
  * - `maxProgressBacklog`: behind how many unsent progress notifications of one request the latest replaces the others.
  *   Default 64.
@@ -110,6 +111,7 @@ export const make = (options: Partial<Settings>, others: Settings = defaults): S
   return {
     ...settings,
     abandonAfter: Duration.toMillis(settings.abandonAfter) > 0 ? settings.abandonAfter : defaults.abandonAfter,
-    maxRequests: settings.maxRequests === 0 ? defaults.maxRequests : settings.maxRequests
+    maxRequests: settings.maxRequests === 0 ? defaults.maxRequests : settings.maxRequests,
+    toolsPerPage: settings.toolsPerPage >= 1 ? Math.floor(settings.toolsPerPage) : defaults.toolsPerPage
   }
 }

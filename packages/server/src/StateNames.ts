@@ -30,8 +30,11 @@ const digits = 32
 const tagOf = (key: string | Uint8Array, name: string): string =>
   createHmac("sha256", key).update(name).digest("hex").slice(0, digits)
 
-const sameText = (left: string, right: string): boolean =>
-  left.length === right.length && timingSafeEqual(Buffer.from(left), Buffer.from(right))
+// A character of a stranger's text may be more than one byte.
+const sameText = (left: string, right: string): boolean => {
+  const [a, b] = [Buffer.from(left), Buffer.from(right)]
+  return a.byteLength === b.byteLength && timingSafeEqual(a, b)
+}
 
 /** States tagged with a key. With one key in several processes, each recognises the others' as spent. */
 export const tagged = (key: string | Uint8Array): StateNamesService => ({
