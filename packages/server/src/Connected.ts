@@ -73,9 +73,11 @@ export const serve = (
           },
           { transport, onerror: bridge.report }
         )
-        // The entry has put its own listener there; the connection ends for both.
+        // The entry has put its own listener there; the connection ends for both. The entry's aborts every open request,
+        // which is what a cancellation looks like: what the calls end for is said before it.
         const { onclose } = transport
         transport.onclose = () => {
+          Effect.runForkWith(around)(calls.interrupt({ session: session.key }, "SessionEnded"))
           onclose?.()
           Effect.runForkWith(around)(end)
         }

@@ -137,7 +137,13 @@ const connections = (
     const forget = (server: Server): void => {
       const known = live.get(server)
       live.delete(server)
-      if (known !== undefined) Effect.runForkWith(around)(Effect.forkIn(Effect.uninterruptible(end(known)), ending))
+      if (known === undefined) return
+      Effect.runForkWith(around)(
+        // At once: next the server aborts the open requests, which is what a cancellation looks like.
+        calls
+          .interrupt({ session: known.session.key }, "SessionEnded")
+          .pipe(Effect.andThen(Effect.forkIn(Effect.uninterruptible(end(known)), ending)))
+      )
     }
 
     yield* Effect.addFinalizer(() =>
@@ -153,8 +159,8 @@ const connections = (
       let client: McpSession.Client = { protocolVersion: "", capabilities: {}, info: undefined }
       const { onclose } = server
       server.onclose = () => {
-        onclose?.()
         forget(server)
+        onclose?.()
       }
 
       const sessionOf = (): McpSession.Session => {

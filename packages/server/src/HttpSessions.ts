@@ -114,6 +114,8 @@ export const make = (options: {
       await server.connect(transport)
       const { onclose } = transport
       transport.onclose = () => {
+        // Before the server's own listener aborts the open requests, which is what a cancellation looks like.
+        Effect.runForkWith(around)(calls.interrupt({ session: key }, "SessionEnded"))
         onclose?.()
         if (transport.sessionId !== undefined && sessions.delete(transport.sessionId)) {
           Telemetry.change(Telemetry.sessions, -1, around)
