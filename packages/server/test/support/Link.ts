@@ -265,6 +265,16 @@ const connect = (
         })
     )
 
+    // A program that takes a while to start, or does not start at all, is no matter of the first test.
+    if (name === "stdio") {
+      yield* Effect.raceFirst(
+        Effect.promise(() => client.listTools()),
+        Effect.callback<never>((resume) => {
+          client.onclose = () => resume(Effect.die(new Error(`the server has ended: ${log()}`)))
+        })
+      )
+    }
+
     const received: Array<Message> = []
     const waiting = new Map<string, { readonly token: string | number; readonly sent: (message: Message) => void }>()
     const { onmessage } = transport
