@@ -213,7 +213,8 @@ export const run: {
     options?: RunOptions
   ): Effect.Effect<ToolResult.ToolResult<A>, E | ToolError.ToolError, Exclude<R, Provided>>
   <Args>(
-    args: Args,
+    // Not a tool: else arguments that are missing would be taken for the options of this form.
+    args: Args & { readonly [internal.TypeId]?: never },
     options?: RunOptions
   ): <E, R, A>(
     self: Tool<E, R, Args, A>
