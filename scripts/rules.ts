@@ -39,7 +39,7 @@ const readRules = (family: string, file: string): void => {
   }
 }
 
-// ----- titles: the first argument of it(...), test(...), it.effect(...), it.effect.each(...)(...), if it is a string
+// ----- titles: the first argument of it(...), test(...), it.effect(...), it.effect.each<...>(...)(...), if it is a string
 
 /** The string literal at this place, without what a template fills in. */
 const stringAt = (source: string, at: number): { readonly text: string; readonly end: number } | undefined => {
@@ -73,7 +73,7 @@ const afterSpace = (source: string, at: number): number => at + (/^\s*/.exec(sou
 
 const titlesOf = (file: string, source: string): Array<Title> => {
   const titles: Array<Title> = []
-  for (const call of source.matchAll(/(?<![\w.$])(?:it|test)((?:\.\w+)*)\s*\(/g)) {
+  for (const call of source.matchAll(/(?<![\w.$])(?:it|test)((?:\.\w+)*)(?:<[^();]*>)?\s*\(/g)) {
     const modifiers = call[1]?.split(".") ?? []
     if (modifiers.some((name) => ["skip", "todo", "fails", "layer"].includes(name))) continue
     const line = source.slice(source.lastIndexOf("\n", call.index) + 1, call.index)
