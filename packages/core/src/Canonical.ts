@@ -10,6 +10,7 @@ import { createHash } from "node:crypto"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as ArgumentsCheck from "./ArgumentsCheck.ts"
+import { noArguments } from "./internal/noArguments.ts"
 
 /** A value has no canonical form. `path` names the part at fault (`a[0].b`), empty at the root. */
 export class CanonicalError extends Schema.TaggedError<CanonicalError>()("CanonicalError", {
@@ -124,12 +125,17 @@ const leafOf = (value: unknown): Result.Result<string, string> => {
 // With the flag `u` a pair is one character, so this finds only surrogates that stand alone.
 const isIllFormed = (text: string): boolean => /[\ud800-\udfff]/u.test(text)
 
-/** What a definition is made from: a tool, or anything with these members. Others are not looked at. */
+/**
+ * What a definition is made from: a tool, or anything with these members. Others are not looked at.
+ *
+ * `properties` is where a tool says that it is strict; a definition says so itself.
+ */
 export interface DefinitionShaped {
   readonly name: string
   readonly description?: string | null | undefined
   readonly parameters?: Schema.JsonObject | null | undefined
   readonly strict?: boolean | null | undefined
+  readonly properties?: { readonly strict: boolean } | undefined
 }
 
 /** The canonical definition: these members, `strict` only where it is true (C20). */
@@ -140,8 +146,6 @@ export interface Definition {
   readonly parameters: Schema.JsonObject
   readonly strict?: true
 }
-
-const noArguments: Schema.JsonObject = { type: "object", properties: {}, required: [] }
 
 /**
  * The canonical definition of a tool: no description is the empty one, no parameters are those of a tool without
@@ -160,7 +164,7 @@ export const definition = (self: DefinitionShaped): Definition => ({
   name: self.name,
   description: self.description ?? "",
   parameters: self.parameters ?? noArguments,
-  ...(self.strict === true ? { strict: true } : {})
+  ...(self.strict === true || self.properties?.strict === true ? { strict: true } : {})
 })
 
 /**

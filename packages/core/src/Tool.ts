@@ -18,6 +18,8 @@ import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as ArgumentsCheck from "./ArgumentsCheck.ts"
+import type * as Canonical from "./Canonical.ts"
+import { noArguments } from "./internal/noArguments.ts"
 import * as internal from "./internal/tool.ts"
 import * as typed from "./internal/typedTool.ts"
 import type * as JsonSchemaCheck from "./JsonSchemaCheck.ts"
@@ -335,13 +337,7 @@ export const failureText = (self: Any, failure: unknown): string => self.inner.f
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** The Open Responses function tool: what a model reads, members in this order (C7). */
-export interface Definition {
-  readonly type: "function"
-  readonly name: string
-  readonly description: string
-  readonly parameters: Schema.JsonObject
-  readonly strict?: true
-}
+export interface Definition extends Canonical.Definition {}
 
 /** The definition of a tool. No property but strict gets into it (C9). */
 export const definition = (self: Any): Definition => ({
@@ -353,7 +349,7 @@ export const definition = (self: Any): Definition => ({
 })
 
 /** The schema of the arguments: that of a tool without arguments is always the empty object schema (C5). */
-export const inputSchema = (self: Any): Schema.JsonObject => self.parameters ?? internal.noArguments
+export const inputSchema = (self: Any): Schema.JsonObject => self.parameters ?? noArguments
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Wrapping

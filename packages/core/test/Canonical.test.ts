@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Canonical from "@agenttool/core/Canonical"
 import * as Shape from "@agenttool/core/Shape"
-import { Arbitrary, Result, Schema } from "effect"
+import * as Tool from "@agenttool/core/Tool"
+import { Arbitrary, Effect, Result, Schema } from "effect"
+import { names, rows, type Subject } from "./properties.ts"
 
 const text = (value: unknown): string => Result.getOrThrow(Canonical.stringify(value))
 const message = (value: unknown): string => Result.getOrThrow(Result.flip(Canonical.stringify(value))).message
@@ -253,12 +255,6 @@ describe("the definition and its hash", () => {
     )
   })
 
-  it("C11: properties other than strict do not change the hash", () => {
-    const self = { name: "t", description: "d" }
-    assert.strictEqual(hash({ ...self, ...{ sequential: true, replay: "safe", annotations: {} } }), hash(self))
-    assert.notStrictEqual(hash({ ...self, strict: true }), hash(self))
-  })
-
   it("C24: any other definition is another tool", () => {
     const hashes = [
       { name: "a" },
@@ -287,6 +283,25 @@ describe("the definition and its hash", () => {
     assert.deepStrictEqual(Canonical.definition({ name: "t", parameters }).parameters, parameters)
     const { $schema: _, ...rest } = parameters
     assert.notStrictEqual(hash({ name: "t", parameters }), hash({ name: "t", parameters: rest }))
+  })
+
+  it("C11, C27: a tool has the hash of its definition, whatever other properties it has", () => {
+    const parameters = Schema.Struct({ path: Schema.String, max_bytes: Schema.optionalKey(Schema.Int) })
+    const tools: ReadonlyArray<Subject> = [
+      Tool.make("t", { description: "d", parameters, execute: () => Effect.void }),
+      Tool.make("t", { execute: () => Effect.void }),
+      Tool.raw("t", { parameters: { type: "object", title: "T" }, execute: () => Effect.void })
+    ]
+    for (const plain of tools) {
+      for (const tool of [plain, Tool.strict(plain), Tool.strict(Tool.wrap(plain, (execute) => execute))]) {
+        assert.deepStrictEqual(Canonical.definition(tool), Tool.definition(tool))
+        assert.strictEqual(hash(tool), hash(Tool.definition(tool)))
+        for (const name of names.filter((name) => name !== "strict")) {
+          assert.strictEqual(hash(rows[name].set(tool)), hash(tool), name)
+        }
+      }
+      assert.notStrictEqual(hash(Tool.strict(plain)), hash(plain))
+    }
   })
 
   it("C27: a definition that has no canonical form has no hash, and says where", () => {

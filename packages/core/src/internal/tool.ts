@@ -10,6 +10,7 @@ import * as Properties from "../Properties.ts"
 import type * as Shape from "../Shape.ts"
 import type { Any, Execute, Tool } from "../Tool.ts"
 import type * as ToolError from "../ToolError.ts"
+import { noArguments } from "./noArguments.ts"
 
 export const TypeId = "~@agenttool/core/Tool"
 
@@ -75,12 +76,6 @@ export const derive = <E, R, Args, A>(
 export const withProperties = <T extends Any>(self: T, changes: Partial<Properties.Properties<unknown>>): T =>
   // The requirements of a changed property are added by the combinators' own signatures.
   derive<unknown, unknown, never, unknown>(self, { properties: { ...self.properties, ...changes } }) as Any as T
-
-export const noArguments: Schema.JsonObject = Object.freeze({
-  type: "object",
-  properties: Object.freeze({}),
-  required: Object.freeze([])
-})
 
 /** Compiles at the first call and keeps the outcome: a schema that nobody serves is never compiled. */
 export const lazily = <A>(make: () => A): (() => A) => {
