@@ -67,6 +67,11 @@ export const current: Effect.Effect<Session, never, McpSession> = Effect.service
 /** The session of the running call; none outside of a served call. */
 export const option: Effect.Effect<Option.Option<Session>> = Effect.serviceOption(McpSession)
 
+/** The id of the running call's session; `""` without one, and outside of a served call. For logs and records (M44). */
+export const id: Effect.Effect<string> = Effect.map(option, (session) =>
+  session._tag === "Some" ? session.value.id : ""
+)
+
 /**
  * Gives a tool what a layer builds, built once per session, whichever tool of the session needs it first, and released
  * when the session ends.

@@ -305,6 +305,26 @@ for (const protocolVersion of eras) {
   })
 }
 
+describe("the id of a session", () => {
+  it.effect("M44: is that of the transport, and empty where there is none, or no session at all", () =>
+    Effect.gen(function* () {
+      const given = (value: string) =>
+        McpSession.make({
+          id: value,
+          key: "k",
+          lifetime: "connection",
+          client: () => ({ protocolVersion: "", capabilities: {}, info: undefined }),
+          scope: Scope.makeUnsafe()
+        })
+      const within = (value: string) => Effect.provideService(McpSession.id, McpSession.McpSession, given(value))
+      assert.deepStrictEqual([yield* within("abc"), yield* within(""), yield* McpSession.id], ["abc", "", ""])
+      const tool = Tool.make("id", { execute: () => McpSession.id })
+      // It needs no session, so it runs anywhere.
+      assert.strictEqual((yield* Tool.run(tool, {})).output, "")
+    })
+  )
+})
+
 describe("the session of one request", () => {
   it.effect("M45: lasts as long as the run that it started, through all rounds", () =>
     Effect.gen(function* () {

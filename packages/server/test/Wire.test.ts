@@ -1,8 +1,11 @@
 /**
  * What stands on the wire byte for byte, and the texts that are written in one place.
  */
+import * as Server from "@agenttool/server"
 import { Calls, McpServer, StopReason, Wire } from "@agenttool/server"
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { readFileSync } from "node:fs"
 
 describe("the wire", () => {
   it("M83, M75, M36, M17: the names are those of the contract, and of the Go packages", () => {
@@ -64,5 +67,41 @@ describe("the wire", () => {
     const words = StopReason.StopReason.literals.map(StopReason.text)
     assert.strictEqual(new Set([...words, StopReason.text(undefined)]).size, words.length + 1)
     for (const text of words) assert.match(text, /^[a-z][a-z ]+$/)
+  })
+})
+
+describe("what the Go package has", () => {
+  it("M1, M20, M42, M84: is all here, under the names that docs/from-go.md gives", () => {
+    const {
+      Blocks,
+      Definition,
+      McpServer: { addTo, definition, handler, make },
+      McpSession,
+      Settings
+    } = Server
+    for (const f of [make, addTo, handler, definition, Definition.make, Blocks.fromOutput, Settings.make]) {
+      assert.isFunction(f)
+    }
+    for (const effect of [McpSession.current, McpSession.option, McpSession.id]) assert.isTrue(Effect.isEffect(effect))
+    assert.strictEqual(McpSession.McpSession.key, "@agenttool/server/McpSession")
+    assert.strictEqual(Settings.defaults.maxRequests, 10)
+    assert.strictEqual(Settings.defaults.abandonAfter, "30 minutes")
+    const document = readFileSync(new URL("../../../docs/from-go.md", import.meta.url), "utf8")
+    for (const name of [
+      "NewServer",
+      "AddTools",
+      "Handler",
+      "Definition",
+      "Options",
+      "DefaultAbandonAfter",
+      "DefaultMaxRequests",
+      "ContentOf",
+      "SessionFrom",
+      "SessionID",
+      "ContextWithSession",
+      ...[Wire.factsMethod, Wire.factsCapability, Wire.recordKey, Wire.toolKey]
+    ]) {
+      assert.include(document, `\`${name}\``)
+    }
   })
 })
