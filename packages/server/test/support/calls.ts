@@ -501,6 +501,49 @@ export const suite = (options: Options): void =>
       )
 
       it.effect(
+        "M60, M61: when a session ends, what runs and asks in it is stopped, and what lives in it is released",
+        on((link) =>
+          Effect.gen(function* () {
+            // Over stdio the server ends with it: see process.test.ts.
+            if (link.transport === "stdio") return
+            const perRequest = link.transport === "http" && link.era === modern
+            const before = yield* link.counts
+            const parkedState = yield* Effect.scoped(
+              Effect.gen(function* () {
+                const other = yield* link.another()
+                yield* other.call("count")
+                yield* sendCall(other, "hold")
+                const { response } = yield* sendCall(other, "ask", { build: "b" })
+                if (link.era !== modern) {
+                  yield* other.question
+                  yield* until(link.counts, ({ attached }) => attached === 2)
+                  return undefined
+                }
+                const { requestState } = resultOf(yield* within("the round", response))
+                yield* until(link.counts, ({ attached, parked }) => attached === 1 && parked === 1)
+                return requestState
+              })
+            )
+            const after = yield* until(
+              link.counts,
+              ({ attached, closed, opened }) => attached === 0 && opened - closed === before.opened - before.closed
+            )
+            assert.strictEqual(after.opened, before.opened + 1)
+            assert.strictEqual(after.parked, perRequest ? 1 : 0)
+            if (!perRequest) return
+            // The end of a request is not the end of a call that it has parked.
+            const { response } = yield* link.send("tools/call", {
+              name: "ask",
+              arguments: {},
+              requestState: parkedState,
+              inputResponses: { elicit_1: { action: "decline" } }
+            })
+            assert.strictEqual(goodText(yield* within("the result", response)), "decline")
+          })
+        )
+      )
+
+      it.effect(
         "M75, M80: facts are asked for by a method of their own, and params of the wrong shape are refused",
         on((link) =>
           Effect.gen(function* () {

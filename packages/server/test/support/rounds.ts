@@ -3,7 +3,7 @@
  * request here is written by hand.
  */
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import {
   errorOf,
   errorText,
@@ -428,7 +428,7 @@ export const suite = (transport: Options["transport"]): void => {
     }
   )
 
-  layer(linkLayer({ transport, era: modern, settings: { abandonAfter: 250, maxRequests: -1, maxParked: 2 } }), {
+  layer(linkLayer({ transport, era: modern, settings: { abandonAfter: 1_000, maxRequests: -1, maxParked: 2 } }), {
     excludeTestServices: true,
     timeout: "30 seconds"
   })(`${transport}: rounds with other settings`, (it) => {
@@ -440,6 +440,18 @@ export const suite = (transport: Options["transport"]): void => {
           yield* until(link.counts, ({ fibers, parked }) => parked === 0 && fibers === 0)
           yield* until(Effect.sync(link.log), (log) => log.includes("released ask"))
           assert.strictEqual(errorText(yield* back(link, "ask", state, { elicit_1: staging })), notWaiting("ask"))
+        })
+      )
+    )
+
+    it.effect(
+      "M58, M59: a client that stops waiting while its user is asked says nothing, and its call is stopped in time",
+      on((link) =>
+        Effect.gen(function* () {
+          const call = yield* Effect.forkChild(link.call("ask", { build: "b" }))
+          yield* link.question
+          yield* Fiber.interrupt(call)
+          yield* until(link.counts, ({ fibers, parked }) => parked === 0 && fibers === 0)
         })
       )
     )
