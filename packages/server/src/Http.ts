@@ -2,8 +2,9 @@
  * Streamable HTTP as a route of effect's `HttpRouter`: one endpoint for 2026-07-28, served request by request, and for the
  * 2025 revisions, served with sessions (see `HttpSessions`).
  *
- * In this order a request is refused: `Host` and `Origin`, the token, the body's size, time and depth, the scopes of the
- * tool that it calls, the headers that repeat its arguments. What is left the SDK classifies and serves.
+ * In this order a request is refused: `Host` and `Origin`, the token, the body's type, size, time and depth, the scopes of
+ * the tools that it calls, the headers that repeat its arguments; the last two only where the client sees the tool. What
+ * is left the SDK classifies and serves.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -139,22 +140,39 @@ export const endpoint = (
       ...(options.cors?.origins ?? []).map((origin) => (URL.canParse(origin) ? new URL(origin).hostname : origin))
     ]
 
-    const serve = (request: Request, body: unknown, auth: AuthInfo | undefined): Promise<Response> => {
-      const called = calledTool(body)
-      const served = called === undefined ? undefined : registry.get(called)
-      const challenge =
-        served === undefined ? undefined : TokenVerifier.scopeChallenge(served.tool, auth, pathOf(options), protection)
-      if (challenge !== undefined) return Promise.resolve(challenge)
+    /** Why a call is not started; of a tool that the client does not see, nothing may be told. */
+    const refusal = Effect.fnUntraced(function* (
+      request: Request,
+      body: unknown,
+      auth: AuthInfo | undefined,
+      legacy: boolean
+    ) {
+      for (const { message, name } of calledTools(body)) {
+        const served = registry.get(name)
+        if (served === undefined) continue
+        const refused =
+          TokenVerifier.scopeChallenge(served.tool, auth, pathOf(options), protection) ??
+          (legacy ? undefined : ParamHeaders.refusal(served.headers, message, request.headers))
+        if (refused === undefined) continue
+        const principal = TokenVerifier.principalOf(auth)
+        const session = legacy && withSessions ? sessions.sessionOf(request, principal) : undefined
+        const client = () => SdkServer.clientOf(message)
+        if (yield* bridge.sees(served, { session, sessionOf, principal, client })) return refused
+      }
+      return undefined
+    })
+
+    const serve = Effect.fnUntraced(function* (request: Request, body: unknown, auth: AuthInfo | undefined) {
+      const legacy = yield* Effect.promise(() => isLegacyRequest(request, body))
+      const refused = yield* refusal(request, body, auth, legacy)
+      if (refused !== undefined) return refused
+      if (legacy && withSessions) return yield* Effect.promise(() => sessions.respond(request, body, auth))
       const given = {
         ...(auth === undefined ? {} : { authInfo: auth }),
         ...(body === undefined ? {} : { parsedBody: body })
       }
-      return isLegacyRequest(request, body).then((legacy) => {
-        if (legacy) return withSessions ? sessions.respond(request, body, auth) : modern.fetch(request, given)
-        const mismatch = served === undefined ? undefined : ParamHeaders.refusal(served.headers, body, request.headers)
-        return mismatch ?? modern.fetch(request, given)
-      })
-    }
+      return yield* Effect.promise(() => modern.fetch(request, given))
+    })
 
     const answer = Effect.fnUntraced(function* (request: Request, given: Body | undefined) {
       const refused = hostHeaderValidationResponse(request, hosts) ?? originValidationResponse(request, origins)
@@ -162,11 +180,12 @@ export const endpoint = (
       if (closed) return HttpSessions.errorResponse(503, -32000, "The server is shutting down")
       const auth = yield* Effect.promise(() => gate(request))
       if (auth instanceof Response) return auth
-      const hasBody = request.method === "POST" && isJsonContentType(request.headers.get("content-type"))
-      if (!hasBody) return yield* Effect.promise(() => serve(request, undefined, auth))
+      if (request.method !== "POST") return yield* serve(request, undefined, auth)
+      // Not for the SDK to say: it may want to read the body first, for as long as that takes.
+      if (!isJsonContentType(request.headers.get("content-type"))) return notJson()
       const body = given ?? (yield* HttpBody.read(request, settings))
       return Result.isSuccess(body)
-        ? yield* Effect.promise(() => serve(request, body.success, auth))
+        ? yield* serve(request, body.success, auth)
         : HttpSessions.errorResponse(body.failure.status, body.failure.code, body.failure.message)
     })
 
@@ -206,15 +225,26 @@ const json = (text: string): HttpServerResponse.HttpServerResponse =>
 // server need not wait for them.
 const streamsEnd = Effect.callback<void>((resume) => void setImmediate(() => setImmediate(() => resume(Effect.void))))
 
-/** The tool that a body calls, if it calls one. */
-const calledTool = (body: unknown): string | undefined =>
-  Predicate.hasProperty(body, "method") &&
-  body.method === "tools/call" &&
-  Predicate.hasProperty(body, "params") &&
-  Predicate.hasProperty(body.params, "name") &&
-  typeof body.params.name === "string"
-    ? body.params.name
-    : undefined
+const notJson = () =>
+  HttpSessions.errorResponse(415, -32000, "Unsupported Media Type: Content-Type must be application/json")
+
+interface Called {
+  readonly name: string
+  readonly message: unknown
+}
+
+/** The tools that a body calls: one, or in a batch (2025-03-26) any number. */
+const calledTools = (body: unknown): ReadonlyArray<Called> =>
+  (Array.isArray(body) ? body : [body]).flatMap(
+    (message: unknown): ReadonlyArray<Called> =>
+      Predicate.hasProperty(message, "method") &&
+      message.method === "tools/call" &&
+      Predicate.hasProperty(message, "params") &&
+      Predicate.hasProperty(message.params, "name") &&
+      typeof message.params.name === "string"
+        ? [{ name: message.params.name, message }]
+        : []
+  )
 
 /** The route, and that of the metadata of a protected endpoint. */
 export const layer = (
@@ -246,7 +276,8 @@ export const layer = (
         cors === undefined
           ? route
           : HttpMiddleware.cors({
-              allowedOrigins: cors.origins,
+              // A function: an empty list would be taken for every origin.
+              allowedOrigins: (origin) => cors.origins.includes(origin),
               allowedMethods: ["GET", "POST", "DELETE"],
               // Whatever a page asks for: a tool may repeat its arguments in headers of its own.
               allowedHeaders: [],
@@ -256,11 +287,13 @@ export const layer = (
       )
       const metadata = TokenVerifier.metadata(options.protection ?? {})
       if (metadata !== undefined) {
-        yield* router.add(
-          "GET",
-          TokenVerifier.metadataPath(pathOf(options)),
-          Effect.succeed(HttpServerResponse.jsonUnsafe(metadata, { headers: { "Access-Control-Allow-Origin": "*" } }))
+        // For everybody, pages of any origin too: it is where they learn how to get a token.
+        const published = HttpMiddleware.cors({ allowedMethods: ["GET"] })(
+          Effect.succeed(HttpServerResponse.jsonUnsafe(metadata))
         )
+        for (const method of ["GET", "OPTIONS"] as const) {
+          yield* router.add(method, TokenVerifier.metadataPath(pathOf(options)), published)
+        }
       }
     })
   )

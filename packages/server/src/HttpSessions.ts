@@ -35,6 +35,8 @@ import * as TokenVerifier from "./TokenVerifier.ts"
 /** The sessions of one endpoint. */
 export interface HttpSessions {
   readonly respond: (request: Request, body: unknown, auth: AuthInfo | undefined) => Promise<Response>
+  /** The session that a request of this principal is in, if it is in one. */
+  readonly sessionOf: (request: Request, principal: string | undefined) => McpSession.Session | undefined
   readonly toolsChanged: () => void
   readonly count: () => number
   /** Ends them all, and waits until what lived in them is released. */
@@ -43,6 +45,7 @@ export interface HttpSessions {
 
 interface Entry {
   readonly key: string
+  readonly session: McpSession.Session
   readonly server: Server
   readonly transport: WebStandardStreamableHTTPServerTransport
   /** Who opened it: nobody else may use it. */
@@ -104,6 +107,7 @@ export const make = (options: {
       })
       const entry: Entry = {
         key,
+        session,
         server,
         transport,
         principal: TokenVerifier.principalOf(auth),
@@ -137,13 +141,16 @@ export const make = (options: {
       return response
     }
 
+    const find = (id: string, principal: string | undefined): Entry | undefined => {
+      const entry = sessions.get(id)
+      return entry?.principal === principal ? entry : undefined
+    }
+
     const respond: HttpSessions["respond"] = (request, body, auth) => {
       const id = request.headers.get(sessionHeader)
       if (id === null) return isInitialize(body) ? open(request, body, auth) : Promise.resolve(missingId())
-      const entry = sessions.get(id)
-      if (entry === undefined || entry.principal !== TokenVerifier.principalOf(auth)) {
-        return Promise.resolve(unknownSession())
-      }
+      const entry = find(id, TokenVerifier.principalOf(auth))
+      if (entry === undefined) return Promise.resolve(unknownSession())
       entry.requests++
       const used = () => {
         entry.requests--
@@ -180,6 +187,7 @@ export const make = (options: {
 
     return {
       respond,
+      sessionOf: (request, from) => find(request.headers.get(sessionHeader) ?? "", from)?.session,
       toolsChanged: () => {
         for (const { server } of sessions.values()) server.sendToolListChanged().catch(bridge.report)
       },

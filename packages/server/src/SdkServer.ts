@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { randomBytes } from "node:crypto"
@@ -72,6 +73,14 @@ export interface Connection {
   readonly seen?: ((client: McpSession.Client) => void) | undefined
 }
 
+/** Who sends a request, as far as its transport knows. */
+export interface Sender {
+  readonly session: McpSession.Session | undefined
+  readonly sessionOf: PrincipalSessions.SessionOf | undefined
+  readonly principal: string | undefined
+  readonly client: () => McpSession.Client
+}
+
 /** Answers `tools/call`. */
 export type CallHandler = (
   request: CallToolRequest,
@@ -93,6 +102,8 @@ export interface Bridge {
     call: FastLane.PlainCall,
     served: Registry.Served
   ) => Effect.Effect<Schema.JsonObject, ProtocolError> | undefined
+  /** Whether a tool is there for whoever sends a request, asked before the SDK has read it. */
+  readonly sees: (served: Registry.Served, sender: Sender) => Effect.Effect<boolean>
   readonly shutDown: (which: Calls.Which | "all") => Effect.Effect<void>
   readonly report: (error: unknown) => void
 }
@@ -156,6 +167,31 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
       return served === undefined ? Effect.succeed(undefined) : Effect.map(visible([served]), ([seen]) => seen)
     }
 
+    /** The session of a request: the connection's, its principal's, or one of its own. */
+    const sessionOf = ({ client, principal, ...given }: Sender): Effect.Effect<PrincipalSessions.Held> => {
+      if (given.session !== undefined) return Effect.succeed({ session: given.session, ended: Effect.void })
+      if (given.sessionOf !== undefined && principal !== undefined) return given.sessionOf(principal, client())
+      const scope = Scope.makeUnsafe()
+      const session = McpSession.make({
+        id: "",
+        key: `request_${++sessions}`,
+        lifetime: "request",
+        principal,
+        client,
+        scope
+      })
+      return Effect.succeed({ session, ended: Scope.close(scope, Exit.void) })
+    }
+
+    const sees: Bridge["sees"] = (served, sender) =>
+      visibility === ToolVisibility.all
+        ? Effect.succeed(true)
+        : Effect.acquireUseRelease(
+            sessionOf(sender),
+            ({ session }) => visibility.isVisible(served.tool, session),
+            ({ ended }) => ended
+          )
+
     const make = (connection: Connection): Server => {
       const server = bare(info, settings)
       server.registerCapabilities(capabilities)
@@ -171,25 +207,13 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
         return client
       }
 
-      /** The session of a request: the connection's, its principal's, or one of its own. */
-      const sessionFor = (request: ServerContext): Effect.Effect<PrincipalSessions.Held> => {
-        const outliving = connection.session(request)
-        if (outliving !== undefined) return Effect.succeed({ session: outliving, ended: Effect.void })
-        const principal = connection.principal(request)
-        if (connection.sessionOf !== undefined && principal !== undefined) {
-          return connection.sessionOf(principal, clientOf(request))
-        }
-        const scope = Scope.makeUnsafe()
-        const session = McpSession.make({
-          id: "",
-          key: `request_${++sessions}`,
-          lifetime: "request",
-          principal,
-          client: () => clientOf(request),
-          scope
+      const sessionFor = (request: ServerContext) =>
+        sessionOf({
+          session: connection.session(request),
+          sessionOf: connection.sessionOf,
+          principal: connection.principal(request),
+          client: () => clientOf(request)
         })
-        return Effect.succeed({ session, ended: Scope.close(scope, Exit.void) })
-      }
 
       /** Runs an effect for a request, in its session and under the span that it names as its parent. */
       const inSession = <A, E>(
@@ -252,10 +276,7 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
         }
         const { name } = request.params
         const offered = isLegacy(client) && !canAsk ? {} : client.capabilities
-        const served = registry.get(name)
-        const lacking = served === undefined ? undefined : ClientRequests.missing(served.tool, offered)
-        if (lacking !== undefined) return Promise.resolve(refuseCapability(client, name, lacking))
-        const turn: Effect.Effect<Calls.Turn, Calls.NotWaiting | Calls.UnknownTool> =
+        const turn: Effect.Effect<Calls.Turn, Refused, McpSession.McpSession> =
           typeof state === "string" && state !== ""
             ? calls.resume(
                 {
@@ -282,15 +303,18 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
               )
         return inSession(
           context,
-          Effect.flatMap(lookUp(name), (seen) =>
-            seen === undefined
-              ? Effect.andThen(McpSession.ended, Effect.fail(new Calls.UnknownTool({ tool: name })))
-              : turn
+          Effect.flatMap(
+            Effect.onError(lookUp(name), () => McpSession.ended),
+            (seen): Effect.Effect<Calls.Turn, Refused, McpSession.McpSession> => {
+              if (seen === undefined) return endWith(Effect.fail(new Calls.UnknownTool({ tool: name })))
+              const lacking = ClientRequests.missing(seen.tool, offered)
+              return lacking === undefined ? turn : endWith(refuseCapability(client, name, lacking))
+            }
           ).pipe(
-            Effect.catchTag("NotWaiting", (error) =>
-              error.why === "unknown" || error.why === "foreign"
-                ? Effect.fail(error)
-                : Effect.succeed<Calls.Turn>({ _tag: "Done", result: CallResult.notWaiting(name) })
+            Effect.catch((error) =>
+              error instanceof Calls.NotWaiting && error.why !== "unknown" && error.why !== "foreign"
+                ? Effect.succeed<Calls.Turn>({ _tag: "Done", result: CallResult.notWaiting(name) })
+                : Effect.fail(error)
             ),
             Effect.tapError((error) => Effect.logDebug(`refused a request for ${name}`, error)),
             // Nobody knows the state of a round that has not left: nobody could go on with its call.
@@ -407,7 +431,7 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
         return Effect.andThen(calls.drain(which, "ServerClosed", settings.shutdownGrace), idle)
       })
 
-    return { make, install, handler, plain, shutDown, report }
+    return { make, install, handler, plain, sees, shutDown, report }
   })
 
 /** The cursor was never given out. */
@@ -421,11 +445,25 @@ const cancelled = new ProtocolError(ProtocolErrorCode.InternalError, "cancelled"
 
 const isLegacy = (client: McpSession.Client): boolean => client.protocolVersion < Wire.firstModernVersion
 
+/** Why a call has no turn. */
+type Refused = Calls.NotWaiting | Calls.UnknownTool | MissingRequiredClientCapabilityError
+
+/** Nothing was started in the session of this request. */
+const endWith = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> => Effect.andThen(McpSession.ended, effect)
+
 /** The tool cannot do without what this client does not offer (P14). */
-const refuseCapability = (client: McpSession.Client, tool: string, lacking: Schema.JsonObject): CallToolResult => {
+const refuseCapability = (
+  client: McpSession.Client,
+  tool: string,
+  lacking: Schema.JsonObject
+): Effect.Effect<Calls.Turn, MissingRequiredClientCapabilityError> => {
   const text = `tool ${JSON.stringify(tool)} needs a client that offers ${Object.keys(lacking).join(", ")}`
-  if (isLegacy(client)) return { isError: true, content: [{ type: "text", text: `mcpserver: ${text}` }] }
-  throw new MissingRequiredClientCapabilityError({ requiredCapabilities: lacking }, text)
+  return isLegacy(client)
+    ? Effect.succeed({
+        _tag: "Done",
+        result: { isError: true, content: [{ type: "text", text: `mcpserver: ${text}` }] }
+      })
+    : Effect.fail(new MissingRequiredClientCapabilityError({ requiredCapabilities: lacking }, text))
 }
 
 /** The revision that a request says of itself, at 2026-07-28 and later. */
@@ -442,16 +480,25 @@ export const isModern = (request: ServerContext): boolean => statedVersion(reque
 const readClient = (server: Server, request: ServerContext): McpSession.Client => {
   const envelope: Readonly<Record<string, unknown>> | undefined = request.mcpReq.envelope
   const stated = statedVersion(request)
-  const modern = stated !== undefined
-  const info = modern ? envelope?.[CLIENT_INFO_META_KEY] : server.getClientVersion()
-  const offered = modern ? envelope?.[CLIENT_CAPABILITIES_META_KEY] : server.getClientCapabilities()
-  return {
-    protocolVersion: modern ? stated : (server.getNegotiatedProtocolVersion() ?? oldestVersion),
-    // Parsed JSON, as the client sent it.
-    capabilities: (offered ?? {}) as Schema.Json,
-    info: Option.getOrUndefined(decodeInfo(info))
-  }
+  return stated === undefined
+    ? client(server.getNegotiatedProtocolVersion(), server.getClientCapabilities(), server.getClientVersion())
+    : client(stated, envelope?.[CLIENT_CAPABILITIES_META_KEY], envelope?.[CLIENT_INFO_META_KEY])
 }
+
+/** What the body of a request says of its client, where the SDK has not read it: nothing, unless it is of 2026-07-28. */
+export const clientOf = (message: unknown): McpSession.Client => {
+  const params = Predicate.hasProperty(message, "params") ? message.params : undefined
+  const meta = Predicate.hasProperty(params, "_meta") ? params._meta : undefined
+  const said = (key: string) => (Predicate.hasProperty(meta, key) ? meta[key] : undefined)
+  return client(said(PROTOCOL_VERSION_META_KEY), said(CLIENT_CAPABILITIES_META_KEY), said(CLIENT_INFO_META_KEY))
+}
+
+const client = (version: unknown, offered: unknown, info: unknown): McpSession.Client => ({
+  protocolVersion: typeof version === "string" ? version : oldestVersion,
+  // Parsed JSON, as the client sent it.
+  capabilities: (offered ?? {}) as Schema.Json,
+  info: Option.getOrUndefined(decodeInfo(info))
+})
 
 const decodeInfo = Schema.decodeUnknownOption(Schema.Struct({ name: Schema.String, version: Schema.String }))
 
@@ -478,6 +525,7 @@ const toResult = (turn: Calls.Turn): CallToolResult | InputRequiredResult =>
 /** What a client may read of a failure of the bridge: the texts of `Calls`, nothing of a defect. */
 const protocolErrorOf = (cause: Cause.Cause<unknown>, around: Context.Context<never>): ProtocolError => {
   const failure = Option.getOrUndefined(Cause.findErrorOption(cause))
+  if (failure instanceof MissingRequiredClientCapabilityError) return failure
   if (failure instanceof Calls.UnknownTool || failure instanceof Calls.NotWaiting || failure instanceof InvalidCursor) {
     return new ProtocolError(ProtocolErrorCode.InvalidParams, failure.message)
   }
