@@ -4,7 +4,8 @@
 import { Tool } from "@agenttool/core"
 import { McpServer, McpSession } from "@agenttool/server"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Logger, Schema } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Logger, Schema, Scope } from "effect"
+import { TestClock } from "effect/testing"
 
 const Answers = Schema.toStandardSchemaV1(Schema.Struct({ results: Schema.Array(Schema.Unknown) }))
 
@@ -86,71 +87,75 @@ const serving = (protocolVersion: "2026-07-28" | "2025-11-25" = "2026-07-28") =>
   })
 
 describe("facts", () => {
-  it.effect("M76, M77, M78: what each kind of claim is answered, and no tool is run", () =>
-    Effect.gen(function* () {
-      const { facts, runs } = yield* serving()
-      const results = yield* facts([
-        { name: "bash", arguments: { command: "cat .env > out/x" } },
-        { name: "itself", arguments: {} },
-        { name: "nothing", arguments: {} },
-        { name: "silent", arguments: {} },
-        { name: "nobody", arguments: {} }
-      ])
-      assert.deepStrictEqual(results, [
-        {
-          facts: {
-            calls: [
-              { tool: "read", args: { path: ".env" }, text: "read .env" },
-              { tool: "", args: { path: "out/x" } },
-              { tool: "write" }
-            ],
-            rewrite: { command: "cat .env" }
-          },
-          replay: "unknown"
-        },
-        { facts: { calls: null }, replay: "safe" },
-        { facts: { calls: [] }, replay: "unknown" },
-        { replay: "unknown" },
-        { error: 'unknown tool "nobody"', replay: "unknown" }
-      ])
-      assert.deepStrictEqual(runs, [])
-    })
-  )
-
-  it.effect(
-    "M76, M80: a claim that fails is an error without facts, one without words too, and a defect is one line",
-    () =>
-      Effect.gen(function* () {
-        const { facts, log } = yield* serving()
-        const [failing, wordless, dying] = yield* facts([{ name: "failing" }, { name: "wordless" }, { name: "dying" }])
-        assert.deepStrictEqual(failing, { error: "no such file", replay: "unknown" })
-        assert.deepStrictEqual(wordless, { error: "facts claim failed", replay: "unknown" })
-        const { error, replay } = dying as { readonly error: string; readonly replay: string } // JSON
-        assert.strictEqual(replay, "unknown")
-        const reference = /^tool "dying" failed unexpectedly \(([0-9a-f]+)\)$/.exec(error)?.[1]
-        assert.isDefined(reference, error)
-        assert.isTrue(log.some((line) => line.includes(reference) && line.includes("secret")))
-      })
-  )
-
-  it.effect("M79: absent and empty arguments are {}, they are not checked, and no calls have no answers", () =>
-    Effect.gen(function* () {
-      const { facts, seen } = yield* serving()
-      yield* facts([
-        { name: "bash" },
-        { name: "bash", arguments: {} },
-        { name: "bash", arguments: { command: 7, z: 1, a: [null] } }
-      ])
-      assert.deepStrictEqual(seen, [
-        [{}, "{}"],
-        [{}, "{}"],
-        [{ command: 7, z: 1, a: [null] }, '{"command":7,"z":1,"a":[null]}']
-      ])
-      for (const none of [undefined, null, []]) assert.deepStrictEqual(yield* facts(none), [])
-    })
-  )
-
   for (const version of ["2026-07-28", "2025-11-25"] as const) {
+    it.effect("M76, M77, M78: what each kind of claim is answered, and no tool is run", () =>
+      Effect.gen(function* () {
+        const { facts, runs } = yield* serving(version)
+        const results = yield* facts([
+          { name: "bash", arguments: { command: "cat .env > out/x" } },
+          { name: "itself", arguments: {} },
+          { name: "nothing", arguments: {} },
+          { name: "silent", arguments: {} },
+          { name: "nobody", arguments: {} }
+        ])
+        assert.deepStrictEqual(results, [
+          {
+            facts: {
+              calls: [
+                { tool: "read", args: { path: ".env" }, text: "read .env" },
+                { tool: "", args: { path: "out/x" } },
+                { tool: "write" }
+              ],
+              rewrite: { command: "cat .env" }
+            },
+            replay: "unknown"
+          },
+          { facts: { calls: null }, replay: "safe" },
+          { facts: { calls: [] }, replay: "unknown" },
+          { replay: "unknown" },
+          { error: 'unknown tool "nobody"', replay: "unknown" }
+        ])
+        assert.deepStrictEqual(runs, [])
+      })
+    )
+
+    it.effect(
+      "M76, M80: a claim that fails is an error without facts, one without words too, and a defect is one line",
+      () =>
+        Effect.gen(function* () {
+          const { facts, log } = yield* serving(version)
+          const [failing, wordless, dying] = yield* facts([
+            { name: "failing" },
+            { name: "wordless" },
+            { name: "dying" }
+          ])
+          assert.deepStrictEqual(failing, { error: "no such file", replay: "unknown" })
+          assert.deepStrictEqual(wordless, { error: "facts claim failed", replay: "unknown" })
+          const { error, replay } = dying as { readonly error: string; readonly replay: string } // JSON
+          assert.strictEqual(replay, "unknown")
+          const reference = /^tool "dying" failed unexpectedly \(([0-9a-f]+)\)$/.exec(error)?.[1]
+          assert.isDefined(reference, error)
+          assert.isTrue(log.some((line) => line.includes(reference) && line.includes("secret")))
+        })
+    )
+
+    it.effect("M79: absent and empty arguments are {}, they are not checked, and no calls have no answers", () =>
+      Effect.gen(function* () {
+        const { facts, seen } = yield* serving(version)
+        yield* facts([
+          { name: "bash" },
+          { name: "bash", arguments: {} },
+          { name: "bash", arguments: { command: 7, z: 1, a: [null] } }
+        ])
+        assert.deepStrictEqual(seen, [
+          [{}, "{}"],
+          [{}, "{}"],
+          [{ command: 7, z: 1, a: [null] }, '{"command":7,"z":1,"a":[null]}']
+        ])
+        for (const none of [undefined, null, []]) assert.deepStrictEqual(yield* facts(none), [])
+      })
+    )
+
     it.effect(
       "M81, M82: a claim sees the session of its request, and tools of every registration answer, in the order asked",
       () =>
@@ -178,6 +183,21 @@ describe("facts", () => {
       })
     )
   }
+})
+
+describe("facts and the end of the server", () => {
+  it.effect("M61, M81: a claim that never ends does not keep the server from ending", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { facts, seen } = yield* Scope.provide(serving(), scope)
+      yield* Effect.forkChild(facts([{ name: "bash" }, { name: "slow" }]), { startImmediately: true })
+      while (seen.length === 0) yield* nextTurn
+      const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+      yield* TestClock.adjust("10 seconds")
+      yield* Fiber.join(closing)
+      assert.strictEqual(seen[1], "interrupted")
+    })
+  )
 })
 
 const nextTurn = Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
