@@ -86,8 +86,8 @@ const serving = (protocolVersion: "2026-07-28" | "2025-11-25" = "2026-07-28") =>
     return { facts, log, runs, seen }
   })
 
-describe("facts", () => {
-  for (const version of ["2026-07-28", "2025-11-25"] as const) {
+for (const version of ["2026-07-28", "2025-11-25"] as const) {
+  describe(`${version}: facts`, () => {
     it.effect("M76, M77, M78: what each kind of claim is answered, and no tool is run", () =>
       Effect.gen(function* () {
         const { facts, runs } = yield* serving(version)
@@ -182,8 +182,8 @@ describe("facts", () => {
         assert.lengthOf(yield* facts([{ name: "itself" }]), 1)
       })
     )
-  }
-})
+  })
+}
 
 describe("facts and the end of the server", () => {
   it.effect("M61, M81: a claim that never ends does not keep the server from ending", () =>
