@@ -193,7 +193,9 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
           )
 
     const make = (connection: Connection): Server => {
-      const server = bare(info, settings)
+      // A listing that is not the same for all is for nobody else to keep (P69).
+      const listScope = visibility === ToolVisibility.all ? settings.listScope : "private"
+      const server = bare(info, { ...settings, listScope })
       server.registerCapabilities(capabilities)
       install(server, connection)
       return server
