@@ -430,7 +430,11 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
     const shutDown: Bridge["shutDown"] = (which) =>
       Effect.suspend(() => {
         stopping = true
-        return Effect.andThen(calls.drain(which, "ServerClosed", settings.shutdownGrace), idle)
+        // What is not answered soon after that, a claim that never ends, is cut off.
+        return Effect.andThen(
+          calls.drain(which, "ServerClosed", settings.shutdownGrace),
+          Effect.timeoutOption(idle, "1 second")
+        )
       })
 
     return { make, install, handler, plain, sees, shutDown, report }

@@ -3,7 +3,11 @@
  */
 import { Tool } from "@agenttool/core"
 import { McpServer, McpSession } from "@agenttool/server"
+import * as Connected from "@agenttool/server/Connected"
+import * as Core from "@agenttool/server/Core"
 import { assert, describe, it } from "@effect/vitest"
+import { Client } from "@modelcontextprotocol/client"
+import { InMemoryTransport } from "@modelcontextprotocol/server"
 import { Context, Effect, Exit, Fiber, Layer, Logger, Schema, Scope } from "effect"
 import { TestClock } from "effect/testing"
 
@@ -188,13 +192,27 @@ for (const version of ["2026-07-28", "2025-11-25"] as const) {
 describe("facts and the end of the server", () => {
   it.effect("M61, M81: a claim that never ends does not keep the server from ending", () =>
     Effect.gen(function* () {
+      const { seen, tools } = fixture()
       const scope = yield* Scope.make()
-      const { facts, seen } = yield* Scope.provide(serving(), scope)
-      yield* Effect.forkChild(facts([{ name: "bash" }, { name: "slow" }]), { startImmediately: true })
+      const [clientSide, serverSide] = InMemoryTransport.createLinkedPair()
+      const context = yield* McpServer.tools(...tools).pipe(Layer.provideMerge(Core.layer), Layer.buildWithScope(scope))
+      yield* Connected.serve({ name: "test", version: "0" }, serverSide).pipe(
+        Effect.provideContext(context),
+        Scope.provide(scope)
+      )
+      // Unlike the client of `layerTest`, this one stays when the server goes.
+      const client = new Client({ name: "test", version: "0" }, { versionNegotiation: { mode: "legacy" } })
+      yield* Effect.promise(() => client.connect(clientSide))
+      const calls = [{ name: "bash" }, { name: "slow" }]
+      const asking = client.request({ method: "execution/facts", params: { calls } }, Answers).catch(() => "refused")
       while (seen.length === 0) yield* nextTurn
       const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
-      yield* TestClock.adjust("10 seconds")
+      while (closing.pollUnsafe() === undefined && seen.length === 1) {
+        yield* TestClock.adjust("1 second")
+        yield* nextTurn
+      }
       yield* Fiber.join(closing)
+      assert.strictEqual(yield* Effect.promise(() => asking), "refused")
       assert.strictEqual(seen[1], "interrupted")
     })
   )
