@@ -101,13 +101,25 @@ export const make = (
           return Effect.tap(effect, (value) =>
             Schema.encodeUnknownEffect(schema)(value).pipe(
               Effect.orDie,
-              Effect.flatMap((json) => write({ _tag: "Step", name, value: json })),
-              Effect.flatMap((mine): Effect.Effect<void> => (mine ? Effect.void : superseded))
+              Effect.flatMap((json) =>
+                Effect.flatMap(write({ _tag: "Step", name, value: json }), (mine): Effect.Effect<void> => {
+                  if (!mine) return superseded
+                  // Tried once more by what is around it, a step is as done as it is in another process.
+                  values.set(name, json)
+                  return Effect.void
+                })
+              )
             )
           )
         })
     },
-    end: (kept) => Effect.suspend(() => (opening === undefined || kept ? Effect.void : journal.close(runId, epoch)))
+    end: (kept) =>
+      Effect.suspend(() =>
+        opening === undefined || kept
+          ? Effect.void
+          : // One that is still being opened would be left open.
+            Effect.andThen(Effect.exit(Deferred.await(opening)), journal.close(runId, epoch))
+      )
   }
 }
 

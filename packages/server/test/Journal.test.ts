@@ -596,6 +596,50 @@ describe("a journal", () => {
     })
   )
 
+  it.effect("M9: a step that is tried once more, since what came after it failed, is done as it is elsewhere", () =>
+    Effect.gen(function* () {
+      const { around, log } = shared()
+      let done = 0
+      const tool = Tool.make("retry", {
+        execute: () =>
+          Effect.gen(function* () {
+            const first = yield* Effect.sync(() => ++done).pipe(Steps.once("first", Schema.Finite))
+            return yield* done === 1 && log.length < 4
+              ? Effect.fail("later").pipe(Steps.once("second", Schema.Finite))
+              : Effect.succeed(`${first}`)
+          }).pipe(
+            Effect.tapError(() => Effect.sync(() => void log.push("failed"))),
+            Effect.retry({ times: 3 })
+          )
+      })
+      const process = yield* start([tool], { around })
+      assert.strictEqual(goodText(yield* process.calls.start(request("retry"), silent)), "1")
+      assert.deepStrictEqual(log, ["open", "write first in 0: true", "failed", "failed", "close in 0: true"])
+      assert.strictEqual(done, 1)
+    })
+  )
+
+  it.effect("M61: a call that is cancelled while its journal is being opened leaves no journal behind", () =>
+    Effect.gen(function* () {
+      const { around, log, rows, service } = shared()
+      const slow: CallJournal.CallJournalService = {
+        ...service,
+        open: (...args) => Effect.delay(service.open(...args), "1 second")
+      }
+      const tool = Tool.make("ask", { execute: () => Elicitor.confirm("?") })
+      const process = yield* start([tool], {
+        around: Layer.provideMerge(Layer.succeed(CallJournal.CallJournal, slow), around)
+      })
+      const call = yield* Effect.forkChild(process.calls.start(request("ask"), silent), { startImmediately: true })
+      yield* TestClock.adjust("500 millis")
+      yield* Effect.forkChild(Fiber.interrupt(call), { startImmediately: true })
+      yield* TestClock.adjust("500 millis")
+      assert.deepStrictEqual(log, ["open", "close in 0: true"])
+      assert.deepStrictEqual(rows(), [])
+      yield* nothingLeft(process)
+    })
+  )
+
   for (const broken of ["open", "write", "claim", "close"] as const) {
     it.effect(`M61: a journal that breaks at ${broken} ends the call, and nobody waits for ever`, () =>
       Effect.gen(function* () {
