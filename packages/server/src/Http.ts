@@ -9,6 +9,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
@@ -246,6 +247,13 @@ const calledTools = (body: unknown): ReadonlyArray<Called> =>
         : []
   )
 
+/** Whether the web platform can have this request: it knows no TRACE, and no user in a `Host`. */
+const hasWebRequest = (request: HttpServerRequest.HttpServerRequest): boolean =>
+  !unknownMethods.has(request.method) &&
+  Option.exists(HttpServerRequest.toURL(request), ({ username }) => username === "")
+
+const unknownMethods: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"])
+
 /** The route, and that of the metadata of a protected endpoint. */
 export const layer = (
   options: SdkServer.ServerInfo & Options
@@ -261,6 +269,7 @@ export const layer = (
         const { context } = fiber
         const request = Context.getUnsafe(context, HttpServerRequest.HttpServerRequest)
         const { headers, method } = request
+        if (!hasWebRequest(request)) return Effect.succeed(HttpServerResponse.empty({ status: 400 }))
         if (method !== "POST" || !isJsonContentType(headers["content-type"] ?? null) || !isAllowed(headers)) {
           return bySdk(context)
         }
