@@ -21,8 +21,7 @@ export type Chain = ReadonlyArray<number>
 /** Chains that run beside each other. */
 export type Segment = ReadonlyArray<Chain>
 
-/** How many calls run at once unless something else is set. */
-export const defaultParallel = 8
+const defaultParallel = 8
 
 /** The bound that a setting means: a whole number from 1, or infinity. */
 export const boundOf = (maxParallel: number | undefined): number => {
@@ -31,7 +30,7 @@ export const boundOf = (maxParallel: number | undefined): number => {
 }
 
 /** Whether the calls run strictly in order, so that resources and barriers have nothing to add (C132). */
-export const isSerial = (tools: ReadonlyArray<Tool.Any | undefined>, options?: Options): boolean =>
+const isSerial = (tools: ReadonlyArray<Tool.Any | undefined>, options?: Options): boolean =>
   options?.sequential === true ||
   boundOf(options?.maxParallel) === 1 ||
   tools.some((tool) => tool !== undefined && Tool.isSequential(tool))

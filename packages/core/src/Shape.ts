@@ -257,7 +257,7 @@ const keywordsOf = (constraints: Constraints): Members =>
   })
 
 /** The keywords in the order in which they are shown. */
-export const keywords = [
+const keywords = [
   "minimum",
   "exclusiveMinimum",
   "maximum",

@@ -5,21 +5,19 @@
  * This module builds, derives and runs single tools. `Toolbox` is a checked set of them, `Executor` runs the calls of one
  * model response, and `@agenttool/server` serves them. Read `ToolResult` for what a function may return.
  */
-import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import { dual } from "effect/Function"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Pipeable from "effect/Pipeable"
 import * as Predicate from "effect/Predicate"
-import * as Result from "effect/Result"
+import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as ArgumentsCheck from "./ArgumentsCheck.ts"
 import type * as Canonical from "./Canonical.ts"
 import { noArguments } from "./internal/noArguments.ts"
+import * as running from "./internal/runTool.ts"
 import * as internal from "./internal/tool.ts"
 import * as typed from "./internal/typedTool.ts"
 import type * as JsonSchemaCheck from "./JsonSchemaCheck.ts"
@@ -260,46 +258,8 @@ export const runCall: {
   <E, R, Args, A>(
     self: Tool<E, R, Args, A>,
     call: ToolCall.Call
-  ): Effect.Effect<ToolResult.ToolResult<A>, E | ToolError.ToolError, Exclude<R, Provided>> =>
-    Effect.suspend(() => {
-      const fault = faultOf(self, call)
-      if (fault !== undefined) return Effect.fail(fault)
-      const started = Result.try(() => self.execute(call))
-      if (Result.isFailure(started)) return Effect.die(toDefect(self.name, started.failure))
-      const running = started.success
-      // What has ended already needs neither a scope nor the call: a refusal, a value that was at hand.
-      if (Exit.isExit(running)) {
-        return Exit.isSuccess(running) ? running : Exit.failCause(nameDefect(self.name, running.cause))
-      }
-      return Effect.catchCause(Effect.scoped(within(call, running)), (cause) =>
-        Effect.failCause(nameDefect(self.name, cause))
-      )
-    }) as Effect.Effect<ToolResult.ToolResult<A>, E | ToolError.ToolError, Exclude<R, Provided>> // two excludes are one
+  ): Effect.Effect<ToolResult.ToolResult<A>, E | ToolError.ToolError, Exclude<R, Provided>> => running.run(self, call)
 )
-
-// Half the cost of `provideService`, to be used inside `scoped` only, which gives the fiber its context back.
-const within = <A, E, R>(call: ToolCall.Call, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.withFiber((fiber) => {
-    fiber.setContext(Context.add(fiber.context, ToolCall.ToolCall, call))
-    return effect
-  })
-
-// Only the defects change: a failure, or why the call was stopped, may be beside one.
-const nameDefect = <E>(tool: string, cause: Cause.Cause<E>): Cause.Cause<E> =>
-  Cause.hasDies(cause)
-    ? Cause.fromReasons(
-        cause.reasons.map((reason) =>
-          Cause.isDieReason(reason)
-            ? Cause.makeDieReason(toDefect(tool, reason.defect)).annotate(Cause.reasonAnnotations(reason))
-            : reason
-        )
-      )
-    : cause
-
-const toDefect = (tool: string, defect: unknown): ToolError.ToolDefect =>
-  defect instanceof ToolError.ToolDefect
-    ? defect
-    : new ToolError.ToolDefect({ tool, value: ToolError.defectValue(defect), cause: defect })
 
 /**
  * What is wrong with a call's arguments, as its harness sees it: whether they are an object, and fit a schema that its
@@ -307,21 +267,7 @@ const toDefect = (tool: string, defect: unknown): ToolError.ToolDefect =>
  *
  * A supplied schema that does not parse is a fault of every call; a server refuses it when the tool is registered.
  */
-export const faultOf = (self: Any, call: ToolCall.Call): ToolError.InvalidArguments | undefined => {
-  if (self.inner.check === "own") return undefined
-  const value = call.value === undefined ? ArgumentsCheck.parse(call.arguments) : Result.succeed(call.value.json)
-  if (Result.isFailure(value)) return value.failure
-  if (!Predicate.isObject(value.success) || Array.isArray(value.success)) {
-    return new ToolError.InvalidArguments({ path: "", detail: "expected a JSON object" })
-  }
-  const prepared = self.inner.prepared()
-  if (Result.isFailure(prepared)) {
-    return new ToolError.InvalidArguments({ path: "", detail: prepared.failure.message })
-  }
-  if (prepared.success._tag === "Unchecked") return undefined
-  const detail = prepared.success.check(value.success)
-  return detail === undefined ? undefined : new ToolError.InvalidArguments({ path: "", detail })
-}
+export const faultOf: (self: Any, call: ToolCall.Call) => ToolError.InvalidArguments | undefined = running.faultOf
 
 /**
  * The harness's check of the arguments, compiled at most once per tool: what a server asks for when a tool is registered.
