@@ -125,10 +125,15 @@ for (const era of eras) {
     it.live("M28, M60: calls of tools that were added later are stopped with them, those of others go on", () =>
       Effect.gen(function* () {
         const host = bare()
+        const started: Array<string> = []
         const ended: Array<string> = []
         const holding = (name: string) =>
           Tool.make(name, {
-            execute: () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => void ended.push(name)))
+            execute: () =>
+              Effect.andThen(
+                Effect.sync(() => void started.push(name)),
+                Effect.onInterrupt(Effect.never, () => Effect.sync(() => void ended.push(name)))
+              )
           })
         yield* McpServer.addTo(host, holding("first"))
         const connected = yield* connectTo(host, era)
@@ -139,7 +144,10 @@ for (const era of eras) {
         )
         const first = yield* Effect.forkScoped(callText(connected, "first"))
         const call = yield* Effect.forkScoped(callText(connected, "later"))
-        yield* Effect.sleep("20 millis")
+        yield* until(
+          Effect.sync(() => started.length),
+          (calls) => calls === 2
+        )
         yield* Scope.close(later, Exit.void)
         assert.strictEqual(
           yield* Fiber.join(call),
