@@ -205,7 +205,6 @@ describe("hosts and origins", () => {
         { host: "evil:secret@tools.example" },
         { host: "not a host" },
         { host: "console.example" },
-        { host: "" },
         { origin: "https://tools.example" },
         { origin: "https://evil.console.example" },
         { origin: "console.example" },
