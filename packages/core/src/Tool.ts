@@ -306,8 +306,9 @@ export const inputSchema = (self: Any): Schema.JsonObject => self.parameters ?? 
  * the wrapped tool.
  *
  * `exec` is called when the tool is wrapped, and again when the wrapper is built anew by {@link strict} or
- * {@link nullAsAbsent}: what it keeps between calls belongs to one tool. To give a tool services use {@link provide}, which
- * gives them to its claims as well.
+ * {@link nullAsAbsent}: what it keeps between calls belongs to one tool. A result of its own for a tool with a `success`
+ * schema has the value too, by `ToolResult.structured`. To give a tool services use {@link provide}, which gives them to
+ * its claims as well.
  *
  * @example
  * ```ts
