@@ -78,6 +78,8 @@ interface Run {
   attachment: Calls.Attachment | undefined
   waiter: Deferred.Deferred<Calls.Turn> | undefined
   fiber: Fiber.Fiber<unknown, unknown> | undefined
+  /** Why it is to be interrupted, should that be known before its fiber is: a fiber starts before it is given out. */
+  interrupted: StopReason.StopReason | undefined
 }
 
 /** The layer. Reads `Settings` and `StateNames` when it is built. */
@@ -163,7 +165,8 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         case "Interrupt":
           // What the tool does on its way out reaches nobody: its client has its answer, or wants none.
           run.attachment = undefined
-          if (run.fiber !== undefined) StopReason.interrupt(run.fiber, action.reason)
+          if (run.fiber === undefined) run.interrupted = action.reason
+          else StopReason.interrupt(run.fiber, action.reason)
           // What waits for an answer where it cannot be interrupted is told that none will come.
           if (run.replies.size > 0) fork(Effect.andThen(Effect.yieldNow, unask(run)), base)
           return
@@ -483,7 +486,8 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         offered: revived?.reply.capabilities ?? request.capabilities,
         attachment: undefined,
         waiter: undefined,
-        fiber: undefined
+        fiber: undefined,
+        interrupted: undefined
       }
       const waiter = attach(run, attachment)
       if (revived !== undefined) spend(run, revived.reply, waiter)
@@ -510,6 +514,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         ),
         context
       )
+      if (run.interrupted !== undefined) StopReason.interrupt(run.fiber, run.interrupted)
       run.fiber.addObserver(() => {
         alive.delete(run)
         leave(run)

@@ -596,6 +596,20 @@ describe("a journal", () => {
     })
   )
 
+  it.effect("P46: a call that is superseded at its very first step ends like any other", () =>
+    Effect.gen(function* () {
+      const { around, service } = shared()
+      const lost: CallJournal.CallJournalService = { ...service, write: () => Effect.succeed(false) }
+      const { done, tool } = deploying()
+      const process = yield* start([tool], {
+        around: Layer.provideMerge(Layer.succeed(CallJournal.CallJournal, lost), around)
+      })
+      assert.strictEqual(errorText(yield* process.calls.start(deploy, silent)), notWaiting("deploy"))
+      assert.deepStrictEqual(done, ["plan", "Superseded"])
+      yield* nothingLeft(process)
+    })
+  )
+
   it.effect("M9: a step that is tried once more, since what came after it failed, is done as it is elsewhere", () =>
     Effect.gen(function* () {
       const { around, log } = shared()
