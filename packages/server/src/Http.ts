@@ -185,9 +185,9 @@ export const endpoint = (
       // Not for the SDK to say: it may want to read the body first, for as long as that takes.
       if (!isJsonContentType(request.headers.get("content-type"))) return notJson()
       const body = given ?? (yield* HttpBody.read(request, settings))
-      return Result.isSuccess(body)
-        ? yield* serve(request, body.success, auth)
-        : HttpSessions.errorResponse(body.failure.status, body.failure.code, body.failure.message)
+      if (Result.isSuccess(body)) return yield* serve(request, body.success, auth)
+      const { code, message, status, unread } = body.failure
+      return HttpSessions.errorResponse(status, code, message, unread ? connectionEnds : {})
     })
 
     const verifier = yield* TokenVerifier.TokenVerifier
@@ -227,7 +227,15 @@ const json = (text: string): HttpServerResponse.HttpServerResponse =>
 const streamsEnd = Effect.callback<void>((resume) => void setImmediate(() => setImmediate(() => resume(Effect.void))))
 
 const notJson = () =>
-  HttpSessions.errorResponse(415, -32000, "Unsupported Media Type: Content-Type must be application/json")
+  HttpSessions.errorResponse(
+    415,
+    -32000,
+    "Unsupported Media Type: Content-Type must be application/json",
+    connectionEnds
+  )
+
+// Nobody reads the rest of its body.
+const connectionEnds = { Connection: "close" }
 
 interface Called {
   readonly name: string
