@@ -92,7 +92,7 @@ const repeats = (headers: Headers, name: string): boolean =>
 const plainName = /^[A-Za-z0-9_.-]{1,128}$/
 
 const acceptsBoth = (accept: string | undefined): boolean =>
-  accept !== undefined && accept.includes("application/json") && accept.includes("text/event-stream")
+  ["application/json", "text/event-stream"].every((type) => accept?.includes(type))
 
 /** The response of the SDK to the same request, as text. */
 export const response = (
