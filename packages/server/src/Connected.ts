@@ -4,8 +4,15 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
 import * as Scope from "effect/Scope"
-import type { Server, Transport } from "@modelcontextprotocol/server"
+import {
+  type JSONRPCMessage,
+  PROTOCOL_VERSION_META_KEY,
+  type Server,
+  type Transport,
+  UnsupportedProtocolVersionError
+} from "@modelcontextprotocol/server"
 import { serveStdio } from "@modelcontextprotocol/server/stdio"
 import { randomUUID } from "node:crypto"
 import * as Calls from "./Calls.ts"
@@ -14,6 +21,7 @@ import * as Listing from "./Listing.ts"
 import * as McpSession from "./McpSession.ts"
 import type * as Registry from "./Registry.ts"
 import * as SdkServer from "./SdkServer.ts"
+import * as Wire from "./Wire.ts"
 
 /**
  * Serves one transport until its scope closes. The effect that it gives waits for the end of the connection: its calls
@@ -81,6 +89,13 @@ export const serve = (
           onclose?.()
           Effect.runForkWith(around)(end)
         }
+        // The entry looks at the revision of the first request only, and would serve any other after it.
+        const { onmessage } = transport
+        transport.onmessage = (message, extra) => {
+          const refusal = refuseRevision(message, Array.from(servers).some(hasHandshake))
+          if (refusal === undefined) onmessage?.(message, extra)
+          else transport.send(refusal).catch(bridge.report)
+        }
         return handle
       }),
       (handle) =>
@@ -95,3 +110,21 @@ export const serve = (
     })
     return Deferred.await(ended)
   })
+
+/** Whether the client has agreed on a 2025 revision, for all of the connection. */
+const hasHandshake = (server: Server): boolean => {
+  const agreed = server.getNegotiatedProtocolVersion()
+  return agreed !== undefined && agreed < Wire.firstModernVersion
+}
+
+/** The answer to a request that claims a revision which is not served (P4), whatever was served before it (P5). */
+const refuseRevision = (message: JSONRPCMessage, handshake: boolean): JSONRPCMessage | undefined => {
+  if (!("method" in message) || !("id" in message)) return undefined
+  const meta = message.params?._meta
+  const requested = Predicate.hasProperty(meta, PROTOCOL_VERSION_META_KEY) ? meta[PROTOCOL_VERSION_META_KEY] : undefined
+  if (typeof requested !== "string" || requested === Wire.firstModernVersion) return undefined
+  // What else stands there is the business of the handshake.
+  if (handshake && requested < Wire.firstModernVersion) return undefined
+  const error = new UnsupportedProtocolVersionError({ supported: [Wire.firstModernVersion], requested })
+  return { jsonrpc: "2.0", id: message.id, error: { code: error.code, message: error.message, data: error.data } }
+}
