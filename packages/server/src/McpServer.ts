@@ -17,7 +17,7 @@ import type { Server, Tool as SdkTool } from "@modelcontextprotocol/server"
 import * as Calls from "./Calls.ts"
 import * as CoreModule from "./Core.ts"
 import * as HostServer from "./HostServer.ts"
-import * as Http from "./Http.ts"
+import type * as Http from "./Http.ts"
 import type * as McpSession from "./McpSession.ts"
 import * as Memory from "./Memory.ts"
 import * as Registry from "./Registry.ts"
@@ -150,7 +150,14 @@ export const layerStdio = <E, R>(options: Options<E, R>): Layer.Layer<never, E, 
 export const layerHttp = <E, R>(
   options: Options<E, R> & Http.Options
 ): Layer.Layer<never, E, HttpRouter | Exclude<R, Core>> =>
-  Http.layer(options).pipe(assemble(options)) as Layer.Layer<never, E, HttpRouter | Exclude<R, Core>>
+  Layer.unwrap(Effect.map(http, ({ layer }) => layer(options))).pipe(assemble(options)) as Layer.Layer<
+    never,
+    E,
+    HttpRouter | Exclude<R, Core>
+  >
+
+// Loaded by those who serve over HTTP: a program on standard input starts without it.
+const http = Effect.promise(() => import("./Http.ts"))
 
 /**
  * A server and a connected client of the SDK in one process, for tests: get the client by `McpServer.TestClient`.
@@ -293,7 +300,10 @@ export interface WebHandler {
  */
 export const toWebHandler = <E>(options: Options<E, Core> & Http.Options): WebHandler => {
   const runtime = ManagedRuntime.make(
-    Layer.effect(Endpoint, Http.endpoint(options)).pipe(assemble(options)) as Layer.Layer<Endpoint, E>
+    Layer.effect(
+      Endpoint,
+      Effect.flatMap(http, ({ endpoint }) => endpoint(options))
+    ).pipe(assemble(options)) as Layer.Layer<Endpoint, E>
   )
   let respond: Promise<(request: Request) => Promise<Response>> | undefined
   return {
