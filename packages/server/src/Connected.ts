@@ -83,8 +83,20 @@ export const serve = (
         )
         // The entry has put its own listener there; the connection ends for both. The entry's aborts every open request,
         // which is what a cancellation looks like: what the calls end for is said before it.
-        const { onclose } = transport
+        const { onclose, onerror } = transport
+        let fault: Error | undefined
+        transport.onerror = (error) => {
+          fault = error
+          queueMicrotask(() => {
+            fault = undefined
+          })
+          onerror?.(error)
+        }
         transport.onclose = () => {
+          // A fault that a transport does not survive closes it at once, and then nobody else can be told.
+          if (fault !== undefined && !isGone(fault)) {
+            Effect.runForkWith(around)(Effect.logWarning(`the connection has ended: ${fault.message}`))
+          }
           Effect.runForkWith(around)(calls.interrupt({ session: session.key }, "SessionEnded"))
           onclose?.()
           Effect.runForkWith(around)(end)
@@ -110,6 +122,9 @@ export const serve = (
     })
     return Deferred.await(ended)
   })
+
+/** Whether nobody reads any more, which is how clients go. */
+const isGone = (fault: Error): boolean => Predicate.hasProperty(fault, "code") && fault.code === "EPIPE"
 
 /** Whether the client has agreed on a 2025 revision, for all of the connection. */
 const hasHandshake = (server: Server): boolean => {
