@@ -450,8 +450,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       const fault = Tool.faultOf(served.tool, call)
       if (fault !== undefined) {
         running.leave(ownerOf(request.binding))
-        const refused: Calls.Turn = { _tag: "Done", result: CallResult.failure(served.tool, fault) }
-        return Effect.as(McpSession.ended, refused)
+        return Effect.succeed({ _tag: "Done", result: CallResult.failure(served.tool, fault) })
       }
       const journaled = journal !== CallJournal.none && request.binding.session === undefined
       const id = revived?.id ?? (journaled ? randomBytes(16).toString("hex") : String(calls))
@@ -497,10 +496,11 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       const body = execute(run) as Effect.Effect<unknown, unknown>
       const context = contextOf(run, around)
       const session = Option.getOrUndefined(Context.getOption(context, McpSession.McpSession))
+      Context.get(around, McpSession.Kept)()
       run.fiber = fork(
         body.pipe(
           Effect.onExit((exit) => (run.journal === undefined ? Effect.void : endJournal(run.journal, exit))),
-          Effect.ensuring(McpSession.ended),
+          Effect.ensuring(Effect.flatten(Effect.service(McpSession.Ended))),
           Telemetry.observe(
             {
               tool: request.tool,
@@ -570,17 +570,13 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       start: (request, attachment) =>
         Effect.withFiber((fiber) => {
           const served = registry.get(request.tool)
-          if (served === undefined) {
-            return Effect.andThen(McpSession.ended, Effect.fail(new Calls.UnknownTool({ tool: request.tool })))
-          }
+          if (served === undefined) return Effect.fail(new Calls.UnknownTool({ tool: request.tool }))
           // A place that was taken is given back by the run that it was taken for.
           return Effect.uninterruptibleMask((restore) =>
-            Effect.flatMap(
-              Effect.onInterrupt(restore(running.enter(ownerOf(request.binding))), () => McpSession.ended),
-              (entered) =>
-                entered
-                  ? begin(served, request, attachment, fiber.context, restore)
-                  : Effect.as(McpSession.ended, { _tag: "Done", result: CallResult.busy(request.tool) } as const)
+            Effect.flatMap(running.enter(ownerOf(request.binding)), (entered) =>
+              entered
+                ? begin(served, request, attachment, fiber.context, restore)
+                : Effect.succeed({ _tag: "Done", result: CallResult.busy(request.tool) } as const)
             )
           )
         }),

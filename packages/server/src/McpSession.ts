@@ -126,14 +126,35 @@ const buildIn = <ROut, E, RIn>(
     )
   })
 
-/** What is to be done when a request, and the call that it started, have ended; nothing where a session outlives them. */
+/** What a run does when it has ended: with the session of one request ends what lives in it (M45). */
 export const Ended: Context.Reference<Effect.Effect<void>> = Context.Reference<Effect.Effect<void>>(
   "@agenttool/server/McpSession/Ended",
   { defaultValue: () => Effect.void }
 )
 
-/** The request, and the call that it started, have ended: with the session of one request ends what lives in it (M45). */
-export const ended: Effect.Effect<void> = Effect.flatten(Effect.service(Ended))
+/** Told that a run was started, which does what is to be done at the end instead of the request. */
+export const Kept: Context.Reference<() => void> = Context.Reference<() => void>("@agenttool/server/McpSession/Kept", {
+  defaultValue: () => () => {}
+})
+
+/**
+ * Runs a request in a session that ends with it, or with the run that it has started: however the request ends, and
+ * wherever it is interrupted, one of the two ends it.
+ */
+export const during =
+  (ended: Effect.Effect<void>) =>
+  <A, E, R>(request: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.suspend(() => {
+      let kept = false
+      const keep = () => {
+        kept = true
+      }
+      return request.pipe(
+        Effect.provideService(Ended, ended),
+        Effect.provideService(Kept, keep),
+        Effect.onExit(() => (kept ? Effect.void : ended))
+      )
+    })
 
 /** Makes a session whose scope the caller closes. */
 export const make = (options: {

@@ -9,7 +9,10 @@ import type * as Settings from "./Settings.ts"
 
 /** The places. The empty owner is bounded by all places alone. */
 export interface Running {
-  /** Waits for a place, or says at once that there is none and the queue is full. Interrupting it leaves the queue. */
+  /**
+   * Waits for a place, or says at once that there is none and the queue is full. Interrupting it leaves the queue. To be run
+   * where nothing else can be interrupted, until the place is in good hands: the waiting can be all the same.
+   */
   readonly enter: (owner: string) => Effect.Effect<boolean>
   /** Takes a place, whether there is one or not. */
   readonly take: (owner: string) => void
@@ -63,7 +66,7 @@ export const make = (settings: Settings.Settings): Running => {
         const waiting = { owner, turn: Deferred.makeUnsafe<void>() }
         queue.add(waiting)
         return Effect.as(
-          Effect.onInterrupt(Deferred.await(waiting.turn), () =>
+          Effect.onInterrupt(Effect.interruptible(Deferred.await(waiting.turn)), () =>
             Effect.sync(() => {
               // Interrupted in the moment in which its turn came: the place goes to the next one.
               if (!queue.delete(waiting)) leave(owner)

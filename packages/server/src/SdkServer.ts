@@ -226,13 +226,15 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
         return run(
           request,
           connection.context(request),
-          Effect.flatMap(sessionFor(request), ({ ended, session }) => {
-            const provided = effect.pipe(
-              Effect.provideService(McpSession.Ended, ended),
-              Effect.provideService(McpSession.McpSession, session)
-            )
-            return Option.isSome(parent) ? Effect.withParentSpan(provided, parent.value) : provided
-          })
+          Effect.uninterruptibleMask((restore) =>
+            Effect.flatMap(sessionFor(request), ({ ended, session }) => {
+              const provided = restore(effect).pipe(
+                McpSession.during(ended),
+                Effect.provideService(McpSession.McpSession, session)
+              )
+              return Option.isSome(parent) ? Effect.withParentSpan(provided, parent.value) : provided
+            })
+          )
         )
       }
 
@@ -305,14 +307,11 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
               )
         return inSession(
           context,
-          Effect.flatMap(
-            Effect.onError(lookUp(name), () => McpSession.ended),
-            (seen): Effect.Effect<Calls.Turn, Refused, McpSession.McpSession> => {
-              if (seen === undefined) return endWith(Effect.fail(new Calls.UnknownTool({ tool: name })))
-              const lacking = ClientRequests.missing(seen.tool, offered)
-              return lacking === undefined ? turn : endWith(refuseCapability(client, name, lacking))
-            }
-          ).pipe(
+          Effect.flatMap(lookUp(name), (seen): Effect.Effect<Calls.Turn, Refused, McpSession.McpSession> => {
+            if (seen === undefined) return Effect.fail(new Calls.UnknownTool({ tool: name }))
+            const lacking = ClientRequests.missing(seen.tool, offered)
+            return lacking === undefined ? turn : refuseCapability(client, name, lacking)
+          }).pipe(
             Effect.catch((error) =>
               error instanceof Calls.NotWaiting && error.why !== "unknown" && error.why !== "foreign"
                 ? Effect.succeed<Calls.Turn>({ _tag: "Done", result: CallResult.notWaiting(name) })
@@ -359,10 +358,7 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
           },
           Attachment.silent
         )
-        .pipe(
-          Effect.provideService(McpSession.Ended, Scope.close(scope, Exit.void)),
-          Effect.provideService(McpSession.McpSession, session)
-        )
+        .pipe(McpSession.during(Scope.close(scope, Exit.void)), Effect.provideService(McpSession.McpSession, session))
       begin()
       return (Option.isSome(parent) ? Effect.withParentSpan(turn, parent.value) : turn).pipe(
         Effect.map((given) => toResult(given) as unknown as Schema.JsonObject), // plain data, both kinds
@@ -378,7 +374,6 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
         inSession(
           context,
           visible(registry.list()).pipe(
-            Effect.ensuring(McpSession.ended),
             Effect.flatMap((served) => {
               const page = Listing.page(served, settings.toolsPerPage, request.params?.cursor)
               if (page === undefined) return Effect.fail(new InvalidCursor())
@@ -413,10 +408,7 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
                   )
                 )
               )
-            ).pipe(
-              Effect.map((results) => ({ results })),
-              Effect.ensuring(McpSession.ended)
-            )
+            ).pipe(Effect.map((results) => ({ results })))
           )
       )
     }
@@ -453,9 +445,6 @@ const isLegacy = (client: McpSession.Client): boolean => client.protocolVersion 
 
 /** Why a call has no turn. */
 type Refused = Calls.NotWaiting | Calls.UnknownTool | MissingRequiredClientCapabilityError
-
-/** Nothing was started in the session of this request. */
-const endWith = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> => Effect.andThen(McpSession.ended, effect)
 
 /** The tool cannot do without what this client does not offer (P14). */
 const refuseCapability = (
