@@ -4,24 +4,12 @@
  */
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
+import { data, named } from "./schemaMembers.ts"
 
 /** The member of a property's schema that names the header. */
 export const keyword = "x-mcp-header"
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const types: ReadonlySet<unknown> = new Set(["integer", "string", "boolean"])
-
-/** Members of a schema whose value is data, not schemas. */
-const data: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"])
-
-/** Members of a schema whose value has schemas under names that the author chose. */
-const named: ReadonlySet<string> = new Set([
-  "properties",
-  "patternProperties",
-  "dependentSchemas",
-  "dependencies",
-  "$defs",
-  "definitions"
-])
 
 interface Declared {
   readonly path: string

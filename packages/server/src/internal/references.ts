@@ -3,19 +3,7 @@
  */
 import * as Predicate from "effect/Predicate"
 import type * as Schema from "effect/Schema"
-
-/** Members of a schema whose value is data, not schemas. */
-const data: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"])
-
-/** Members of a schema whose value has schemas under names that the author chose. */
-const named: ReadonlySet<string> = new Set([
-  "properties",
-  "patternProperties",
-  "dependentSchemas",
-  "dependencies",
-  "$defs",
-  "definitions"
-])
+import { data, named } from "./schemaMembers.ts"
 
 /**
  * The schema as it is to stand at `place`, a JSON pointer: pointers into it are written anew. A schema with an `$id` brings
