@@ -8,6 +8,7 @@ import { randomBytes } from "node:crypto"
 import type { ServerContext } from "@modelcontextprotocol/server"
 import * as Calls from "./Calls.ts"
 import type * as McpSession from "./McpSession.ts"
+import type * as Outgoing from "./Outgoing.ts"
 import * as Rising from "./Rising.ts"
 
 /** An attachment whose notifications can be waited for: none is sent after the result. */
@@ -15,13 +16,17 @@ export interface SdkAttachment extends Calls.Attachment {
   readonly flush: Effect.Effect<void>
 }
 
-/** The attachment of one request. */
+/** The attachment of one request. `outgoing` is where its notifications go, if writing them does not wait for a reader. */
 export const make = (
   request: ServerContext,
   client: McpSession.Client,
-  options: { readonly canAsk: boolean; readonly maxBacklog: number }
+  options: {
+    readonly canAsk: boolean
+    readonly maxBacklog: number
+    readonly outgoing: Outgoing.Outgoing | undefined
+  }
 ): SdkAttachment => {
-  const progress = progressOf(request, options.maxBacklog)
+  const progress = progressOf(request, options)
   return { ...progress, ...(options.canAsk ? { ask: askOf(request, client) } : {}) }
 }
 
@@ -30,52 +35,75 @@ export const silent: SdkAttachment = { progress: () => Effect.void, flush: Effec
 
 /**
  * Notifications in the order of the updates, with numbers that rise. Behind a backlog only the latest update is kept: a
- * tool that reports a hundred thousand times does not drown a client that reads slowly.
+ * tool that reports a hundred thousand times does not drown a client that reads slowly, nor the server.
  */
-const progressOf = (request: ServerContext, maxBacklog: number): Pick<SdkAttachment, "progress" | "flush"> => {
+const progressOf = (
+  request: ServerContext,
+  { maxBacklog, outgoing }: { readonly maxBacklog: number; readonly outgoing: Outgoing.Outgoing | undefined }
+): Pick<SdkAttachment, "progress" | "flush"> => {
   const token = request.mcpReq._meta?.progressToken
   if (token === undefined) return silent
   let last: number | undefined
-  let unsent = 0
+  // Given to the SDK, which has not written them yet; and not taken by the client.
+  let unwritten = 0
+  let untaken = 0
   let latest: Calls.ProgressUpdate | undefined
   let drained: (() => void) | undefined
 
   const send = (update: Calls.ProgressUpdate): void => {
     last = Rising.above(last, update.progress)
-    unsent++
+    unwritten++
+    untaken++
+    const expected = outgoing?.expect(taken)
     const notification = {
       method: "notifications/progress",
       params: { progressToken: token, ...update, progress: last }
     }
     // A notification that cannot be delivered never fails the call (M72).
-    request.mcpReq.notify(notification).then(sent, sent)
+    request.mcpReq.notify(notification).then(
+      () => written(expected === undefined),
+      () => {
+        expected?.drop()
+        written(expected === undefined)
+      }
+    )
   }
 
-  const sent = (): void => {
-    unsent--
-    if (latest !== undefined) {
-      const update = latest
-      latest = undefined
-      send(update)
-    }
-    if (unsent === 0) drained?.()
+  const written = (isTaken: boolean): void => {
+    if (isTaken) taken()
+    unwritten--
+    if (unwritten === 0) drained?.()
+  }
+
+  const taken = (): void => {
+    untaken--
+    sendLatest()
+  }
+
+  const sendLatest = (): void => {
+    if (latest === undefined) return
+    const update = latest
+    latest = undefined
+    send(update)
   }
 
   return {
     progress: (update) =>
       Effect.sync(() => {
-        if (unsent < maxBacklog) send(update)
+        if (untaken < maxBacklog) send(update)
         else latest = update
       }),
+    // The client may take them whenever it wants: only the order is kept.
     flush: Effect.suspend(() => {
       if (last === undefined) return Effect.void
-      const allSent =
-        unsent === 0
+      sendLatest()
+      const allWritten =
+        unwritten === 0
           ? Effect.void
           : Effect.callback<void>((resume) => {
               drained = () => resume(Effect.void)
             })
-      return Effect.andThen(allSent, nextTurn)
+      return Effect.andThen(allWritten, nextTurn)
     })
   }
 }

@@ -34,6 +34,9 @@ export const before = (farewell: Effect.Effect<void>): Effect.Effect<void> =>
  * Builds a server layer, waits until its connection has ended or the program is interrupted, and releases it. Give it to
  * `NodeRuntime.runMain`: the exit code is 0 at the end of input and after SIGINT and SIGTERM, and 1 when building failed.
  *
+ * Whoever has sent a signal and does not want to wait for the finalizers sends another one: the process then ends at once,
+ * with code 130.
+ *
  * @example
  * ```ts
  * import { McpServer } from "@agenttool/server"
@@ -49,13 +52,17 @@ export const launch = <A, E, R>(layer: Layer.Layer<A, E, R>): Effect.Effect<void
   Effect.suspend(() => {
     const ending = Deferred.makeUnsafe<void>()
     const farewells: Array<Effect.Effect<void>> = []
+    const impatience = makeImpatience()
     return layer.pipe(
       Layer.provide([Layer.succeed(Ending, ending), Layer.succeed(Farewells, farewells)]),
       Layer.build,
       Effect.andThen(Deferred.await(ending)),
       // An HTTP server, say, waits for its open requests before it lets go of what answers them.
-      Effect.onExit(() => Effect.all(farewells, { concurrency: "unbounded", discard: true })),
+      Effect.onExit((exit) =>
+        Effect.andThen(impatience.begin(exit), Effect.all(farewells, { concurrency: "unbounded", discard: true }))
+      ),
       Effect.scoped,
+      Effect.onExit(() => impatience.end),
       Effect.onExit((exit) => (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? endQuietly : Effect.void))
     )
   })
@@ -63,6 +70,29 @@ export const launch = <A, E, R>(layer: Layer.Layer<A, E, R>): Effect.Effect<void
 // An interrupted main fiber cannot succeed, and `runMain` exits with 130 for it. The server has ended in good order by
 // now, which is what the exit code is to say.
 const interruptedCode = 130
+
+/**
+ * While the program ends, which may take its finalizers for ever, a second signal ends it at once. Where it was no signal
+ * that has ended it, the first one changes nothing: a client closes the input first, and sends a signal next.
+ */
+const makeImpatience = () => {
+  let signals = 0
+  const count = () => {
+    if (++signals === 2) process.exit(interruptedCode)
+  }
+  return {
+    begin: (exit: Exit.Exit<unknown, unknown>) =>
+      Effect.sync(() => {
+        signals = Exit.hasInterrupts(exit) ? 1 : 0
+        for (const signal of signalNames) process.on(signal, count)
+      }),
+    end: Effect.sync(() => {
+      for (const signal of signalNames) process.off(signal, count)
+    })
+  }
+}
+
+const signalNames = ["SIGINT", "SIGTERM"] as const
 
 const endQuietly = Effect.sync(() => {
   process.once("exit", (code) => {

@@ -39,6 +39,7 @@ import * as HostContext from "./HostContext.ts"
 import * as HttpBody from "./HttpBody.ts"
 import * as HttpSessions from "./HttpSessions.ts"
 import * as Listing from "./Listing.ts"
+import * as Outgoing from "./Outgoing.ts"
 import * as ParamHeaders from "./ParamHeaders.ts"
 import * as PrincipalSessions from "./PrincipalSessions.ts"
 import * as Registry from "./Registry.ts"
@@ -195,8 +196,9 @@ export const endpoint = (
 
     return {
       respond: (request, context, body) => {
-        contexts.set(request, context)
-        return Effect.runPromiseWith(context)(answer(request, body))
+        const outgoing = Outgoing.make()
+        contexts.set(request, Context.add(context, Outgoing.Outgoing, outgoing))
+        return Effect.runPromiseWith(context)(answer(request, body)).then(outgoing.watch)
       },
       // A token takes time to verify, and is verified before the body is read.
       isAllowed: (headers) =>

@@ -7,7 +7,7 @@
  * it, the transport says by its {@link Connection}.
  */
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -41,6 +41,7 @@ import * as Facts from "./Facts.ts"
 import * as HostContext from "./HostContext.ts"
 import * as Listing from "./Listing.ts"
 import * as McpSession from "./McpSession.ts"
+import * as Outgoing from "./Outgoing.ts"
 import type * as PrincipalSessions from "./PrincipalSessions.ts"
 import * as Registry from "./Registry.ts"
 import * as Settings from "./Settings.ts"
@@ -271,7 +272,8 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
         const state = context.mcpReq.requestState()
         const attachment = Attachment.make(context, client, {
           canAsk,
-          maxBacklog: settings.maxProgressBacklog
+          maxBacklog: settings.maxProgressBacklog,
+          outgoing: Context.get(connection.context(context), Outgoing.Outgoing)
         })
         const principal = connection.principal(context)
         const binding: Calls.Binding = {

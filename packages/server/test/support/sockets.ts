@@ -17,6 +17,8 @@ export interface Socket {
   /** Stops and starts reading. */
   readonly pause: Effect.Effect<void>
   readonly resume: Effect.Effect<void>
+  /** Closes its own side: it has nothing more to say. */
+  readonly end: Effect.Effect<void>
   /** Cuts the connection, without a goodbye. */
   readonly cut: Effect.Effect<void>
 }
@@ -26,7 +28,9 @@ export const socket = (port: number): Effect.Effect<Socket, never, Scope.Scope> 
   Effect.map(
     Effect.acquireRelease(
       Effect.callback<ReturnType<typeof connect>>((resume) => {
-        const made = connect({ host: "127.0.0.1", port, noDelay: true }, () => resume(Effect.succeed(made)))
+        const made = connect({ host: "127.0.0.1", port, noDelay: true, allowHalfOpen: true }, () =>
+          resume(Effect.succeed(made))
+        )
       }),
       (made) => Effect.sync(() => made.destroy())
     ),
@@ -38,9 +42,11 @@ export const socket = (port: number): Effect.Effect<Socket, never, Scope.Scope> 
         text += String(chunk)
       })
       made.on("error", () => {})
-      made.on("close", () => {
-        closed = true
-      })
+      for (const event of ["end", "close"]) {
+        made.on(event, () => {
+          closed = true
+        })
+      }
       const has = (words: string | RegExp) => (seen: string) =>
         typeof words === "string" ? seen.includes(words) : words.test(seen)
       return {
@@ -60,6 +66,7 @@ export const socket = (port: number): Effect.Effect<Socket, never, Scope.Scope> 
         isClosed: () => closed,
         pause: Effect.sync(() => void made.pause()),
         resume: Effect.sync(() => void made.resume()),
+        end: Effect.sync(() => void made.end()),
         cut: Effect.sync(() => void made.resetAndDestroy())
       }
     }
