@@ -3,8 +3,8 @@
  * which one of them can go on with the calls of another.
  */
 import { assert } from "@effect/vitest"
-import type { Tool } from "@agenttool/core"
-import { CallJournal, Calls, McpServer, Settings, StateNames } from "@agenttool/server"
+import { Elicitor, Steps, Tool } from "@agenttool/core"
+import { CallJournal, Calls, McpServer, Settings, StateNames, StopReason } from "@agenttool/server"
 import * as Core from "@agenttool/server/Core"
 import { Context, Effect, Exit, Layer, Option, Schema, Scope } from "effect"
 import { createHmac } from "node:crypto"
@@ -238,3 +238,43 @@ export const shared = () => {
     )
   }
 }
+
+// ----- a tool that goes on elsewhere
+
+const Where = Schema.Struct({ environment: Schema.Literals(["staging", "production"]) })
+export const Sure = Schema.Struct({ confirm: Schema.Boolean })
+
+export const staging = accept({ environment: "staging" })
+export const yes = accept({ confirm: true })
+
+/** A tool that plans, asks, uploads, asks and is done; what it really did, and why it was stopped, is written down. */
+export const deploying = () => {
+  const done: Array<string> = []
+  const step = (name: string) =>
+    Effect.sync(() => {
+      done.push(name)
+      return { receipt: `${name} ${done.length}` }
+    }).pipe(Steps.once(name, Schema.Struct({ receipt: Schema.String })))
+  const tool = Tool.make("deploy", {
+    parameters: Schema.Struct({ build: Schema.String }),
+    execute: Effect.fn(
+      function* ({ build }) {
+        const plan = yield* step("plan")
+        const where = yield* Elicitor.ask({ message: `Deploy ${build} where?`, schema: Where })
+        if (where.action !== "accept") return where.action
+        const upload = yield* step("upload")
+        const sure = yield* Elicitor.ask({ message: `Sure of ${where.content.environment}?`, schema: Sure })
+        return [build, plan.receipt, where.content.environment, upload.receipt, sure.action].join(", ")
+      },
+      Effect.onExit((exit) =>
+        Effect.sync(() => {
+          if (Exit.isFailure(exit)) done.push(Option.getOrElse(StopReason.of(exit.cause), () => "no reason"))
+        })
+      )
+    )
+  })
+  return { tool, done }
+}
+
+/** A first call of it. */
+export const deploy = request("deploy", { arguments: { build: "b1" } })
