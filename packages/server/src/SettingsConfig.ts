@@ -2,9 +2,11 @@
  * Every setting from Effect's `Config`: from environment variables, unless the app installs another `ConfigProvider`.
  */
 import * as Config from "effect/Config"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Settings from "./Settings.ts"
 
 type Configs = { readonly [Name in keyof Settings.Settings]: Config.Config<Settings.Settings[Name]> }
@@ -36,30 +38,54 @@ export const names: { readonly [Name in keyof Settings.Settings]: string } = {
   maxProgressBacklog: "MCP_MAX_PROGRESS_BACKLOG"
 }
 
+// What parses may be nonsense all the same: a server that may run no calls, say.
+const atLeast = (minimum: number, name: string): Config.Config<number> =>
+  Config.schema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum)), name)
+
+const notNegative = (name: string): Config.Config<Duration.Duration> =>
+  Config.schema(
+    Schema.DurationFromString.check(
+      Schema.makeFilter((duration) => Duration.toMillis(duration) >= 0 || "Expected a duration that is not negative")
+    ),
+    name
+  )
+
+const positive = (name: string): Config.Config<Duration.Duration> =>
+  Config.schema(
+    Schema.DurationFromString.check(
+      Schema.makeFilter((duration) => Duration.toMillis(duration) > 0 || "Expected a duration longer than nothing")
+    ),
+    name
+  )
+
+// An ordinary request of 2026-07-28 is six levels deep.
+const leastDepth = 8
+
 const configs: Configs = {
+  // Zero and less stand for the default.
   abandonAfter: Config.Duration(names.abandonAfter),
   maxRequests: Config.Int(names.maxRequests),
-  maxParked: Config.Int(names.maxParked),
-  maxParkedPerSession: Config.Int(names.maxParkedPerSession),
-  removalGrace: Config.Duration(names.removalGrace),
-  shutdownGrace: Config.Duration(names.shutdownGrace),
-  sessionIdleTimeout: Config.Duration(names.sessionIdleTimeout),
-  maxSessions: Config.Int(names.maxSessions),
+  maxParked: atLeast(1, names.maxParked),
+  maxParkedPerSession: atLeast(1, names.maxParkedPerSession),
+  removalGrace: notNegative(names.removalGrace),
+  shutdownGrace: notNegative(names.shutdownGrace),
+  sessionIdleTimeout: positive(names.sessionIdleTimeout),
+  maxSessions: atLeast(1, names.maxSessions),
   sessionPerPrincipal: Config.Boolean(names.sessionPerPrincipal),
-  maxRunning: Config.Int(names.maxRunning),
-  maxRunningPerSession: Config.Int(names.maxRunningPerSession),
-  maxQueued: Config.Int(names.maxQueued),
-  maxQuestions: Config.Int(names.maxQuestions),
-  maxJsonDepth: Config.Int(names.maxJsonDepth),
-  receiveTimeout: Config.Duration(names.receiveTimeout),
-  maxBodyBytes: Config.Int(names.maxBodyBytes),
-  maxResultBytes: Config.Int(names.maxResultBytes),
+  maxRunning: atLeast(1, names.maxRunning),
+  maxRunningPerSession: atLeast(1, names.maxRunningPerSession),
+  maxQueued: atLeast(0, names.maxQueued),
+  maxQuestions: atLeast(1, names.maxQuestions),
+  maxJsonDepth: atLeast(leastDepth, names.maxJsonDepth),
+  receiveTimeout: positive(names.receiveTimeout),
+  maxBodyBytes: atLeast(1, names.maxBodyBytes),
+  maxResultBytes: atLeast(1, names.maxResultBytes),
   showDefects: Config.Boolean(names.showDefects),
   nullAsAbsent: Config.Boolean(names.nullAsAbsent),
-  toolsPerPage: Config.Int(names.toolsPerPage),
-  listTtl: Config.Duration(names.listTtl),
+  toolsPerPage: atLeast(1, names.toolsPerPage),
+  listTtl: notNegative(names.listTtl),
   listScope: Config.Literals(["private", "public"], names.listScope),
-  maxProgressBacklog: Config.Int(names.maxProgressBacklog)
+  maxProgressBacklog: atLeast(1, names.maxProgressBacklog)
 }
 
 /**
