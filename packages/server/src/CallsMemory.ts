@@ -433,6 +433,20 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         discard: true
       })
 
+    const nextId = () => `mcp_${++calls}`
+
+    /** The turn of a call that was never started. */
+    const refused = (
+      { context }: Registry.Served,
+      request: Calls.CallRequest,
+      around: Context.Context<never>,
+      { id, outcome, result }: Pick<Telemetry.CallEnd, "outcome"> & { id: string; result: CallResult.CallResult }
+    ): Effect.Effect<Calls.Turn> =>
+      Effect.succeed<Calls.Turn>({ _tag: "Done", result }).pipe(
+        Telemetry.observe(infoOf(request, id, around), () => ({ outcome, rounds: 0, waitedMillis: 0 })),
+        Effect.provideContext(HostContext.merge(base, context, around))
+      )
+
     const begin = (
       served: Registry.Served,
       request: Calls.CallRequest,
@@ -446,11 +460,12 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         readonly round: number
       }
     ): Effect.Effect<Calls.Turn> => {
-      const call = ToolCall.fromValue({ id: `mcp_${++calls}`, tool: request.tool, value: request.arguments })
+      const call = ToolCall.fromValue({ id: nextId(), tool: request.tool, value: request.arguments })
       const fault = Tool.faultOf(served.tool, call)
       if (fault !== undefined) {
         running.leave(ownerOf(request.binding))
-        return Effect.succeed({ _tag: "Done", result: CallResult.failure(served.tool, fault) })
+        const result = CallResult.failure(served.tool, fault)
+        return refused(served, request, around, { id: call.id, outcome: "error", result })
       }
       const journaled = journal !== CallJournal.none && request.binding.session === undefined
       const id = revived?.id ?? (journaled ? randomBytes(16).toString("hex") : String(calls))
@@ -495,22 +510,16 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       // What a tool needs was in the context of its registration: `McpServer.tools` has asked for it.
       const body = execute(run) as Effect.Effect<unknown, unknown>
       const context = contextOf(run, around)
-      const session = Option.getOrUndefined(Context.getOption(context, McpSession.McpSession))
       Context.get(around, McpSession.Kept)()
       run.fiber = fork(
         body.pipe(
           Effect.onExit((exit) => (run.journal === undefined ? Effect.void : endJournal(run.journal, exit))),
           Effect.ensuring(Effect.flatten(Effect.service(McpSession.Ended))),
-          Telemetry.observe(
-            {
-              tool: request.tool,
-              id: call.id,
-              session: session?.id ?? "",
-              principal: request.binding.principal,
-              protocolVersion: request.protocolVersion
-            },
-            () => ({ outcome: run.outcome, rounds: run.state.round, waitedMillis: run.waitedMillis })
-          )
+          Telemetry.observe(infoOf(request, call.id, around), () => ({
+            outcome: run.outcome,
+            rounds: run.state.round,
+            waitedMillis: run.waitedMillis
+          }))
         ),
         context
       )
@@ -576,7 +585,11 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
             Effect.flatMap(running.enter(ownerOf(request.binding)), (entered) =>
               entered
                 ? begin(served, request, attachment, fiber.context, restore)
-                : Effect.succeed({ _tag: "Done", result: CallResult.busy(request.tool) } as const)
+                : refused(served, request, fiber.context, {
+                    id: nextId(),
+                    outcome: "busy",
+                    result: CallResult.busy(request.tool)
+                  })
             )
           )
         }),
@@ -633,6 +646,18 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
 // A bound per session falls on the session where there is one, else on the principal.
 const ownerOf = ({ principal, session }: Calls.Binding): string =>
   session !== undefined ? `session ${session}` : principal !== undefined ? `principal ${principal}` : ""
+
+const infoOf = (
+  { binding, protocolVersion, tool }: Calls.CallRequest,
+  id: string,
+  around: Context.Context<never>
+): Telemetry.CallInfo => ({
+  tool,
+  id,
+  session: Option.getOrUndefined(Context.getOption(around, McpSession.McpSession))?.id ?? "",
+  principal: binding.principal,
+  protocolVersion
+})
 
 const isWaiting = ({ state: { phase } }: Run, state: string): boolean =>
   (phase._tag === "Parked" || phase._tag === "Finished") && phase.state === state

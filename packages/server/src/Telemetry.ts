@@ -12,8 +12,11 @@ import type * as Tracer from "effect/Tracer"
 import * as Headers from "effect/http/Headers"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
 
-/** How a call ended, as its span and the metrics have it. */
-export type Outcome = "success" | "error" | "defect" | "cancelled" | "abandoned" | "stopped"
+/**
+ * How a call ended, as its span and the metrics have it. A call with wrong arguments is an `error` as well; one that was
+ * turned away, since too many ran and waited, is `busy`.
+ */
+export type Outcome = "success" | "error" | "defect" | "cancelled" | "abandoned" | "stopped" | "busy"
 
 /** Calls by tool and outcome. */
 export const calls = Metric.counter("mcp_server_tool_calls", {
