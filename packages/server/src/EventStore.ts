@@ -5,12 +5,15 @@
  * A reference without a default: unless a store is installed, nothing is kept and nothing can be resumed. Streams of
  * different sessions have different names; a client can only resume streams of its own session.
  */
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as SqlClient from "effect/sql/SqlClient"
+import { randomBytes } from "node:crypto"
 
 /** A message of a stream. An empty object is the marker with which a stream begins. */
 export interface StoredEvent {
@@ -39,20 +42,35 @@ export const EventStore: Context.Reference<EventStoreService | undefined> = Cont
 >("@agenttool/server/EventStore", { defaultValue: () => undefined })
 
 /**
- * Keeps events in memory, at most `maxEvents` of all sessions together (default 10,000): the oldest go first.
+ * Keeps events in memory, of all sessions together at most `maxEvents` (default 10,000) and `maxBytes` of JSON (default 64
+ * MiB): the oldest go first. A message that is larger than that is not kept.
  */
-export const layerMemory = (options: { readonly maxEvents?: number } = {}): Layer.Layer<never> =>
+export const layerMemory = (
+  options: { readonly maxEvents?: number; readonly maxBytes?: number } = {}
+): Layer.Layer<never> =>
   Layer.sync(EventStore, () => {
-    const maxEvents = options.maxEvents ?? 10_000
-    const events = new Map<string, StoredEvent>()
+    const { maxBytes = 64 * 1024 * 1024, maxEvents = 10_000 } = options
+    // In the order in which they were added. As text: it takes less room, and its size is known.
+    const events = new Map<string, { readonly stream: string; readonly text: string }>()
     let added = 0
+    let bytes = 0
+
+    const drop = (id: string): void => {
+      bytes -= Buffer.byteLength(events.get(id)?.text ?? "")
+      events.delete(id)
+    }
+
     return {
       add: (stream, message) =>
         Effect.sync(() => {
           const id = String(++added)
-          events.set(id, { id, stream, message })
-          const [oldest] = events.keys()
-          if (events.size > maxEvents && oldest !== undefined) events.delete(oldest)
+          const text = JSON.stringify(message)
+          events.set(id, { stream, text })
+          bytes += Buffer.byteLength(text)
+          for (const oldest of events.keys()) {
+            if (events.size <= maxEvents && bytes <= maxBytes) break
+            drop(oldest)
+          }
           return id
         }),
       streamOf: (id) => Effect.sync(() => Option.map(Option.fromUndefinedOr(events.get(id)), ({ stream }) => stream)),
@@ -61,40 +79,49 @@ export const layerMemory = (options: { readonly maxEvents?: number } = {}): Laye
           const from = events.get(id)
           return from === undefined
             ? []
-            : Array.from(events.values()).filter(
-                (event) => event.stream === from.stream && Number(event.id) > Number(id)
-              )
+            : Array.from(events)
+                .filter(([other, { stream }]) => stream === from.stream && Number(other) > Number(id))
+                .map(([other, { stream, text }]) => ({ id: other, stream, message: JSON.parse(text) }))
         }),
       forget: (prefix) =>
         Effect.sync(() => {
-          for (const [id, { stream }] of events) if (stream.startsWith(prefix)) events.delete(id)
+          for (const [id, { stream }] of events) if (stream.startsWith(prefix)) drop(id)
         })
     }
   })
 
 /**
  * Keeps events in a table of whatever database the app's `SqlClient` is of. The table (default `mcp_events`) is made if it
- * is not there. A failing database fails the message with a defect, which the server logs.
+ * is not there; several processes may share it. A message that a failing database does not keep is sent all the same, and
+ * the log has a warning.
+ *
+ * The events of a session go when it ends; those of a process that was killed go when one starts and they are older than
+ * `keepFor` (default one day).
  */
-export const layerSql = (options: { readonly table?: string } = {}): Layer.Layer<never, never, SqlClient.SqlClient> =>
+export const layerSql = (
+  options: { readonly table?: string; readonly keepFor?: Duration.Input } = {}
+): Layer.Layer<never, never, SqlClient.SqlClient> =>
   Layer.effect(
     EventStore,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const clock = yield* Clock.Clock
       const table = sql(options.table ?? "mcp_events")
       yield* Effect.orDie(
-        sql`create table if not exists ${table} (id varchar(64) primary key, position bigint not null, stream varchar(255) not null, message text not null)`
+        sql`create table if not exists ${table} (id varchar(64) primary key, position bigint not null, stream varchar(255) not null, message text not null, stored bigint not null)`
       )
-      const last = yield* Effect.orDie(
-        sql<{ last: number | string | null }>`select max(position) as last from ${table}`
-      )
-      let position = Number(last[0]?.last ?? 0)
+      const outdated = clock.currentTimeMillisUnsafe() - Duration.toMillis(options.keepFor ?? "1 day")
+      yield* Effect.orDie(sql`delete from ${table} where stored < ${outdated}`)
+      // A stream is of one session, and that of one process: positions are compared within a process only.
+      const own = randomBytes(8).toString("hex")
+      let position = 0
       return {
         add: (stream, message) =>
           Effect.suspend(() => {
             const next = ++position
-            const id = `${next}`
-            const row = { id, position: next, stream, message: JSON.stringify(message) }
+            const id = `${own}-${next}`
+            const stored = clock.currentTimeMillisUnsafe()
+            const row = { id, position: next, stream, message: JSON.stringify(message), stored }
             return Effect.orDie(Effect.as(sql`insert into ${table} ${sql.insert(row)}`, id))
           }),
         streamOf: (id) =>
@@ -113,7 +140,12 @@ export const layerSql = (options: { readonly table?: string } = {}): Layer.Layer
               (rows) => rows.map((row) => ({ id: row.id, stream: row.stream, message: JSON.parse(row.message) }))
             )
           ),
-        forget: (prefix) => Effect.orDie(Effect.asVoid(sql`delete from ${table} where stream like ${`${prefix}%`}`))
+        forget: (prefix) =>
+          Effect.orDie(
+            Effect.asVoid(
+              sql`delete from ${table} where stream like ${`${prefix.replace(/[!%_]/g, "!$&")}%`} escape '!'`
+            )
+          )
       }
     })
   )

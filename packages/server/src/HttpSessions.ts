@@ -219,7 +219,13 @@ const eventStoreOf = (
       Option.isSome(stream) && stream.value.startsWith(prefix) ? stream.value.slice(prefix.length) : undefined
     )
   return {
-    storeEvent: (stream, message) => run(store.add(prefix + stream, toJson(message))),
+    storeEvent: (stream, message) =>
+      run(
+        Effect.catchCause(store.add(prefix + stream, toJson(message)), (cause) =>
+          // Sent all the same, under an id by which nothing can be resumed.
+          Effect.as(Effect.logWarning("a message could not be kept for a client that resumes", cause), randomUUID())
+        )
+      ),
     getStreamIdForEventId: (id) => run(ownStream(id)),
     replayEventsAfter: (id, { send }) =>
       run(
