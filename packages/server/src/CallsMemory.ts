@@ -36,6 +36,7 @@ import * as McpSession from "./McpSession.ts"
 import * as Parked from "./Parked.ts"
 import * as Registry from "./Registry.ts"
 import * as Repeats from "./Repeats.ts"
+import * as Runs from "./Run.ts"
 import * as RunJournal from "./RunJournal.ts"
 import * as Running from "./Running.ts"
 import * as RunState from "./RunState.ts"
@@ -48,39 +49,6 @@ import * as Wire from "./Wire.ts"
 
 /** Makes an effect interruptible again where it was before. */
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-
-/** A run: what is fixed, what the state machine says, and what is alive. */
-interface Run {
-  readonly id: string
-  readonly request: Calls.CallRequest
-  readonly served: Registry.Served
-  readonly call: ToolCall.Call
-  readonly journal: RunJournal.RunJournal | undefined
-  readonly replies: Map<string, Deferred.Deferred<Asking.Reply, Asking.Refused>>
-  readonly early: Map<string, Schema.Json>
-  readonly events: Array<RunState.Event>
-  state: RunState.RunState
-  busy: boolean
-  asked: number
-  updates: number
-  stopping: StopReason.StopReason | undefined
-  /** Whether it has a place among the running calls. */
-  placed: boolean
-  outcome: Telemetry.Outcome
-  parkedAt: number
-  waitedMillis: number
-  /** The state that was spent last: its turn may be asked for again. */
-  spent: string | undefined
-  /** What is to be delivered at the first questions without a recorded answer: the reply that has revived the run. */
-  reviving: Calls.CallReply | undefined
-  /** What the client offers on the request that has started or revived the run. */
-  readonly offered: Schema.Json
-  attachment: Calls.Attachment | undefined
-  waiter: Deferred.Deferred<Calls.Turn> | undefined
-  fiber: Fiber.Fiber<unknown, unknown> | undefined
-  /** Why it is to be interrupted, should that be known before its fiber is: a fiber starts before it is given out. */
-  interrupted: StopReason.StopReason | undefined
-}
 
 /** The layer. Reads `Settings` and `StateNames` when it is built. */
 export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.effect(
@@ -97,10 +65,10 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     const repeats = yield* Repeats.make
     const clock = yield* Clock.Clock
     const running = Running.make(settings)
-    const runs = new Map<string, Run>()
+    const runs = new Map<string, Runs.Run>()
     // A run that is over in the books may still be releasing what it holds.
-    const alive = new Set<Run>()
-    const parked = yield* Parked.make<Run>({
+    const alive = new Set<Runs.Run>()
+    const parked = yield* Parked.make<Runs.Run>({
       abandonMillis: Duration.toMillis(settings.abandonAfter),
       max: settings.maxParked,
       maxPerOwner: settings.maxParkedPerSession,
@@ -116,7 +84,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
 
     // ----- the state machine
 
-    const dispatch = (run: Run, event: RunState.Event): void => {
+    const dispatch = (run: Runs.Run, event: RunState.Event): void => {
       run.events.push(event)
       if (run.busy) return
       run.busy = true
@@ -128,13 +96,13 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       run.busy = false
     }
 
-    const perform = (run: Run, action: RunState.Action): void => {
+    const perform = (run: Runs.Run, action: RunState.Action): void => {
       switch (action._tag) {
         case "Gather":
           fork(Effect.andThen(Effect.yieldNow, withJournal(run, close(run))), base)
           return
         case "Park":
-          parked.add(action.state, ownerOf(run.request.binding), run)
+          parked.add(action.state, Runs.ownerOf(run.request.binding), run)
           Telemetry.change(Telemetry.parked, 1, base)
           run.parkedAt = clock.currentTimeMillisUnsafe()
           run.attachment = undefined
@@ -182,29 +150,29 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       }
     }
 
-    const place = (run: Run): void => {
-      running.take(ownerOf(run.request.binding))
+    const place = (run: Runs.Run): void => {
+      running.take(Runs.ownerOf(run.request.binding))
       run.placed = true
     }
 
-    const leave = (run: Run): void => {
-      if (run.placed) running.leave(ownerOf(run.request.binding))
+    const leave = (run: Runs.Run): void => {
+      if (run.placed) running.leave(Runs.ownerOf(run.request.binding))
       run.placed = false
     }
 
-    const settle = (run: Run, id: string, exit: Exit.Exit<Asking.Reply, Asking.Refused>): void => {
+    const settle = (run: Runs.Run, id: string, exit: Exit.Exit<Asking.Reply, Asking.Refused>): void => {
       const reply = run.replies.get(id)
       run.replies.delete(id)
       if (reply !== undefined) Deferred.doneUnsafe(reply, exit)
     }
 
-    const unask = (run: Run) =>
+    const unask = (run: Runs.Run) =>
       Effect.sync(() => {
         for (const id of run.replies.keys()) settle(run, id, Exit.succeed(Asking.unasked))
       })
 
     /** A round is closed: sent to the client, or answered from the past of a run that was taken over. */
-    const close = (run: Run): Effect.Effect<void> =>
+    const close = (run: Runs.Run): Effect.Effect<void> =>
       Effect.suspend(() => {
         const { journal, request, reviving, state } = run
         if (journal === undefined || state.phase._tag !== "Attached" || state.open.length === 0) return send(run)
@@ -230,20 +198,20 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         })
       })
 
-    const send = (run: Run): Effect.Effect<void> =>
+    const send = (run: Runs.Run): Effect.Effect<void> =>
       Effect.sync(() => {
         // It was given time to end; nobody will be there to go on with it.
         if (run.stopping !== undefined) return stop(run, run.stopping)
         dispatch(run, {
           _tag: "Closes",
           state: names.issue(run.id, run.state.round + 1),
-          room: parked.hasRoom(ownerOf(run.request.binding))
+          room: parked.hasRoom(Runs.ownerOf(run.request.binding))
         })
       })
 
     // Recorded before it is delivered. A run that has been taken over meanwhile is not ours to go on with.
     const record = (
-      run: Run,
+      run: Runs.Run,
       round: number,
       questions: ReadonlyArray<Calls.InputRequest>,
       { capabilities, responses }: Calls.CallReply
@@ -263,11 +231,11 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       })
     }
 
-    const sentBy = ({ state: { open } }: Run): ReadonlyArray<Calls.InputRequest> =>
+    const sentBy = ({ state: { open } }: Runs.Run): ReadonlyArray<Calls.InputRequest> =>
       open.filter(({ sent }) => sent).map(({ question }) => question)
 
     /** A run whose journal dies ends, for another process to go on with. */
-    const withJournal = <A, E>(run: Run, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    const withJournal = <A, E>(run: Runs.Run, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
       Effect.onError(effect, (cause) =>
         Cause.hasInterruptsOnly(cause)
           ? Effect.void
@@ -277,16 +245,16 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
             )
       )
 
-    const stop = (run: Run, reason: StopReason.StopReason): void =>
+    const stop = (run: Runs.Run, reason: StopReason.StopReason): void =>
       dispatch(run, {
         _tag: "Stops",
         reason,
-        result: goesOnElsewhere.has(reason)
+        result: Runs.goesOnElsewhere.has(reason)
           ? CallResult.notWaiting(run.request.tool)
           : CallResult.stopped(run.request.tool, StopReason.text(reason))
       })
 
-    const stopForGood = (run: Run, reason: StopReason.StopReason): Effect.Effect<never> =>
+    const stopForGood = (run: Runs.Run, reason: StopReason.StopReason): Effect.Effect<never> =>
       Effect.suspend(() => {
         stop(run, reason)
         // Also from where nothing else may be interrupted: what is behind this must not run.
@@ -295,7 +263,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
 
     // ----- what a run does
 
-    const ask = (run: Run, asked: Asking.Asked): Effect.Effect<Asking.Reply, Asking.Refused> =>
+    const ask = (run: Runs.Run, asked: Asking.Asked): Effect.Effect<Asking.Reply, Asking.Refused> =>
       Effect.suspend(() => {
         const id = asked.key ?? `elicit_${++run.asked}`
         if (run.replies.has(id)) return Effect.fail(Asking.keyInUse(id))
@@ -320,7 +288,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       })
 
     const askByTurn = (
-      run: Run,
+      run: Runs.Run,
       question: Calls.InputRequest,
       reply: Deferred.Deferred<Asking.Reply, Asking.Refused>
     ): Effect.Effect<Asking.Reply, Asking.Refused> =>
@@ -333,7 +301,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
 
     // The request stays open while the question is out, and the question is withdrawn when this is interrupted.
     const askByPush = (
-      run: Run,
+      run: Runs.Run,
       push: Effect.Effect<Schema.Json, Calls.PushFailed>,
       unasked: Deferred.Deferred<Asking.Reply, Asking.Refused>
     ): Effect.Effect<Asking.Reply, Asking.Refused> =>
@@ -350,23 +318,23 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         ).pipe(Effect.interruptible)
       )
 
-    const report = (run: Run, update: ToolResult.ToolResult): Effect.Effect<void> =>
+    const report = (run: Runs.Run, update: ToolResult.ToolResult): Effect.Effect<void> =>
       Effect.suspend(() => {
         const count = ++run.updates
         const attachment = run.attachment
         return attachment === undefined ? Effect.void : attachment.progress(CallResult.progress(update, count))
       })
 
-    const execute = (run: Run) =>
+    const execute = (run: Runs.Run) =>
       Tool.runCall(run.served.tool, run.call).pipe(
         Effect.onExit((exit) =>
           Effect.flatMap(resultOf(run, exit), (result) => Effect.sync(() => dispatch(run, { _tag: "Ends", result })))
         )
       )
 
-    const resultOf = (run: Run, exit: Exit.Exit<ToolResult.ToolResult, unknown>): Effect.Effect<Schema.Json> => {
+    const resultOf = (run: Runs.Run, exit: Exit.Exit<ToolResult.ToolResult, unknown>): Effect.Effect<Schema.Json> => {
       const { tool } = run.served
-      const legacy = isLegacy(run.request.protocolVersion)
+      const legacy = Runs.isLegacy(run.request.protocolVersion)
       const shown = (result: CallResult.CallResult): Schema.Json =>
         CallResult.bounded(tool.name, legacy ? CallResult.forLegacy(tool, result) : result, settings.maxResultBytes)
       if (Exit.isSuccess(exit)) return Effect.sync(() => shown(CallResult.success(tool, exit.value)))
@@ -389,7 +357,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       )
     }
 
-    const contextOf = (run: Run, request: Context.Context<never>): Context.Context<never> => {
+    const contextOf = (run: Runs.Run, request: Context.Context<never>): Context.Context<never> => {
       const host = HostContext.merge(base, run.served.context, request).pipe(
         Context.add(ToolCall.ToolCall, run.call),
         Context.add(Progress.Progress, { update: (update) => report(run, update) })
@@ -403,31 +371,29 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         : able
     }
 
-    const waitForTurn = (run: Run, waiter: Deferred.Deferred<Calls.Turn>) =>
+    const waitForTurn = (run: Runs.Run, waiter: Deferred.Deferred<Calls.Turn>) =>
       Effect.onInterrupt(Deferred.await(waiter), () => Effect.sync(() => dispatch(run, { _tag: "Cancels" })))
 
-    const attach = (run: Run, attachment: Calls.Attachment): Deferred.Deferred<Calls.Turn> => {
+    const attach = (run: Runs.Run, attachment: Calls.Attachment): Deferred.Deferred<Calls.Turn> => {
       const waiter = Deferred.makeUnsafe<Calls.Turn>()
       run.waiter = waiter
       run.attachment = attachment
       return waiter
     }
 
-    const sameBinding = (left: Calls.Binding, right: Calls.Binding): boolean =>
-      left.session === right.session && left.principal === right.principal
-
     const matches =
       (which: Calls.Which | "all") =>
-      (run: Run): boolean => {
+      (run: Runs.Run): boolean => {
         if (which === "all") return true
         if ("session" in which) return run.request.binding.session === which.session
         if ("registration" in which) return run.served.registration === which.registration
         return parked.get(which.state) === run
       }
 
-    const select = (which: Calls.Which | "all"): ReadonlyArray<Run> => Array.from(runs.values()).filter(matches(which))
+    const select = (which: Calls.Which | "all"): ReadonlyArray<Runs.Run> =>
+      Array.from(runs.values()).filter(matches(which))
 
-    const awaitFibers = (selected: ReadonlyArray<Run>) =>
+    const awaitFibers = (selected: ReadonlyArray<Runs.Run>) =>
       Effect.forEach(selected, (run) => (run.fiber === undefined ? Effect.void : Fiber.await(run.fiber)), {
         concurrency: "unbounded",
         discard: true
@@ -443,7 +409,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       { id, outcome, result }: Pick<Telemetry.CallEnd, "outcome"> & { id: string; result: CallResult.CallResult }
     ): Effect.Effect<Calls.Turn> =>
       Effect.succeed<Calls.Turn>({ _tag: "Done", result }).pipe(
-        Telemetry.observe(infoOf(request, id, around), () => ({ outcome, rounds: 0, waitedMillis: 0 })),
+        Telemetry.observe(Runs.infoOf(request, id, around), () => ({ outcome, rounds: 0, waitedMillis: 0 })),
         Effect.provideContext(HostContext.merge(base, context, around))
       )
 
@@ -463,13 +429,13 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       const call = ToolCall.fromValue({ id: nextId(), tool: request.tool, value: request.arguments })
       const fault = Tool.faultOf(served.tool, call)
       if (fault !== undefined) {
-        running.leave(ownerOf(request.binding))
+        running.leave(Runs.ownerOf(request.binding))
         const result = CallResult.failure(served.tool, fault)
         return refused(served, request, around, { id: call.id, outcome: "error", result })
       }
       const journaled = journal !== CallJournal.none && request.binding.session === undefined
       const id = revived?.id ?? (journaled ? randomBytes(16).toString("hex") : String(calls))
-      const run: Run = {
+      const run: Runs.Run = {
         id,
         request,
         served,
@@ -496,7 +462,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         waitedMillis: 0,
         stopping: undefined,
         spent: undefined,
-        reviving: revived !== undefined && revived.round > roundsOf(revived.past) ? revived.reply : undefined,
+        reviving: revived !== undefined && revived.round > Runs.roundsOf(revived.past) ? revived.reply : undefined,
         offered: revived?.reply.capabilities ?? request.capabilities,
         attachment: undefined,
         waiter: undefined,
@@ -513,9 +479,9 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
       Context.get(around, McpSession.Kept)()
       run.fiber = fork(
         body.pipe(
-          Effect.onExit((exit) => (run.journal === undefined ? Effect.void : endJournal(run.journal, exit))),
+          Effect.onExit((exit) => (run.journal === undefined ? Effect.void : Runs.endJournal(run.journal, exit))),
           Effect.ensuring(Effect.flatten(Effect.service(McpSession.Ended))),
-          Telemetry.observe(infoOf(request, call.id, around), () => ({
+          Telemetry.observe(Runs.infoOf(request, call.id, around), () => ({
             outcome: run.outcome,
             rounds: run.state.round,
             waitedMillis: run.waitedMillis
@@ -534,7 +500,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     }
 
     /** The turn that is to come is that of this reply, should it be repeated. */
-    const spend = (run: Run, reply: Calls.CallReply, waiter: Deferred.Deferred<Calls.Turn>): void => {
+    const spend = (run: Runs.Run, reply: Calls.CallReply, waiter: Deferred.Deferred<Calls.Turn>): void => {
       if (run.spent !== undefined) repeats.forget(run.spent)
       run.spent = reply.state
       repeats.keep(reply, waiter)
@@ -568,7 +534,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
             if (Tool.faultOf(served.tool, call) !== undefined) {
               return Effect.andThen(journal.close(runId, past.epoch), notWaiting(reply, "diverged"))
             }
-            running.take(ownerOf(past.request.binding))
+            running.take(Runs.ownerOf(past.request.binding))
             return begin(served, past.request, attachment, around, restore, { id: runId, past, reply, round })
           }
         })
@@ -582,7 +548,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
           if (served === undefined) return Effect.fail(new Calls.UnknownTool({ tool: request.tool }))
           // A place that was taken is given back by the run that it was taken for.
           return Effect.uninterruptibleMask((restore) =>
-            Effect.flatMap(running.enter(ownerOf(request.binding)), (entered) =>
+            Effect.flatMap(running.enter(Runs.ownerOf(request.binding)), (entered) =>
               entered
                 ? begin(served, request, attachment, fiber.context, restore)
                 : refused(served, request, fiber.context, {
@@ -598,7 +564,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
           Effect.uninterruptibleMask((restore) => {
             const run = parked.get(reply.state)
             if (run === undefined) return elsewhere(reply, attachment, fiber.context, restore)
-            if (run.request.tool !== reply.tool || !sameBinding(run.request.binding, reply.binding)) {
+            if (run.request.tool !== reply.tool || !Runs.sameBinding(run.request.binding, reply.binding)) {
               return notWaiting(reply, "foreign")
             }
             // Spend, record, deliver: in this order, and not to be interrupted between.
@@ -608,7 +574,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
                 ? withJournal(run, record(run, run.state.round, sentBy(run), reply))
                 : Effect.void
             return Effect.flatMap(recorded, () => {
-              if (!isWaiting(run, reply.state)) return notWaiting(reply, "spent")
+              if (!Runs.isWaiting(run, reply.state)) return notWaiting(reply, "spent")
               const waiter = attach(run, attachment)
               spend(run, reply, waiter)
               if (run.state.phase._tag === "Parked") place(run)
@@ -633,8 +599,11 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
         for (const run of selected) stop(run, reason)
         yield* awaitFibers(selected)
       }),
-      count: Effect.map(FiberSet.size(fibers), (live) => ({ ...countOf(Array.from(runs.values())), fibers: live })),
-      countOf: (which) => Effect.sync(() => countOf(select(which)))
+      count: Effect.map(FiberSet.size(fibers), (live) => ({
+        ...Runs.countOf(Array.from(runs.values())),
+        fibers: live
+      })),
+      countOf: (which) => Effect.sync(() => Runs.countOf(select(which)))
     }
 
     // Added after the fibers, so run before they are interrupted: each then ends for a reason.
@@ -643,56 +612,5 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
   })
 )
 
-// A bound per session falls on the session where there is one, else on the principal.
-const ownerOf = ({ principal, session }: Calls.Binding): string =>
-  session !== undefined ? `session ${session}` : principal !== undefined ? `principal ${principal}` : ""
-
-const infoOf = (
-  { binding, protocolVersion, tool }: Calls.CallRequest,
-  id: string,
-  around: Context.Context<never>
-): Telemetry.CallInfo => ({
-  tool,
-  id,
-  session: Option.getOrUndefined(Context.getOption(around, McpSession.McpSession))?.id ?? "",
-  principal: binding.principal,
-  protocolVersion
-})
-
-const isWaiting = ({ state: { phase } }: Run, state: string): boolean =>
-  (phase._tag === "Parked" || phase._tag === "Finished") && phase.state === state
-
-// Another process has this run, or it can go on nowhere: its client is told to call again.
-const goesOnElsewhere: ReadonlySet<StopReason.StopReason> = new Set(["Superseded", "Diverged"])
-
-/** Whether the journal of a run that ended so is left for another process to go on with. */
-const goesOn = (exit: Exit.Exit<unknown, unknown>): boolean => {
-  if (Exit.isSuccess(exit) || !Cause.hasInterruptsOnly(exit.cause)) return false
-  const reason = Option.getOrUndefined(StopReason.of(exit.cause))
-  return reason === undefined || leavesJournal.has(reason)
-}
-
-const leavesJournal: ReadonlySet<StopReason.StopReason> = new Set([
-  "ToolRemoved",
-  "ServerClosed",
-  "Superseded",
-  "JournalFailed"
-])
-
-// The run has ended, whatever becomes of its journal.
-const endJournal = (journal: RunJournal.RunJournal, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
-  Effect.catchCause(journal.end(goesOn(exit)), (cause) =>
-    Effect.logWarning("the journal of a call that has ended could not be closed", cause)
-  )
-
-const roundsOf = ({ entries }: CallJournal.Past): number => entries.filter(({ _tag }) => _tag === "Round").length
-
 // Forms that are kept compiled: a tool that writes its form where it asks makes a new one in every call.
 const keptForms = 256
-
-const isLegacy = (protocolVersion: string): boolean => protocolVersion < Wire.firstModernVersion
-
-const countOf = (runs: ReadonlyArray<Run>): Pick<Calls.Count, "attached" | "parked"> => {
-  const attached = runs.filter((run) => run.state.phase._tag === "Attached").length
-  return { attached, parked: runs.length - attached }
-}
