@@ -1,6 +1,9 @@
 /**
  * What of the stream of a response its reader has not taken yet. The SDK writes into a stream without looking whether
  * anybody reads; whoever writes much waits here for its reader, so that a slow one does not fill the memory.
+ *
+ * And that there is a stream at all is told at once: an HTTP server sends the head of a response with its first bytes, for
+ * which the reader of a stream might wait for long.
  */
 import * as Context from "effect/Context"
 
@@ -51,19 +54,20 @@ export const make = (): Outgoing => {
         return response
       }
       const reader = response.body.getReader()
+      const chunks = chunksOf(reader)
       const body = new ReadableStream<Uint8Array>(
         {
           pull: (controller) =>
-            reader.read().then(
+            chunks.next().then(
               ({ done, value }) => {
-                if (done) {
+                if (done === true) {
                   end()
                   controller.close()
-                } else {
-                  controller.enqueue(value)
-                  const [first] = expected
-                  if (first !== undefined) take(first)
+                  return
                 }
+                controller.enqueue(value)
+                const [oldest] = expected
+                if (oldest !== undefined && value !== comment) take(oldest)
               },
               (error: unknown) => {
                 end()
@@ -78,10 +82,24 @@ export const make = (): Outgoing => {
         // Nothing is read ahead.
         { highWaterMark: 0 }
       )
-      return new Response(body, { status: response.status, headers: response.headers })
+      const headers = new Headers(response.headers)
+      // For the HTTP server to say, and for its client.
+      headers.delete("connection")
+      return new Response(body, { status: response.status, headers })
     }
   }
 }
+
+/** The chunks of a stream of events; first a comment, where there is nothing else to begin with. */
+async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const first = reader.read()
+  if ((await Promise.race([first, nextTurn()])) === undefined) yield comment
+  for (let read = await first; !read.done; read = await reader.read()) yield read.value
+}
+
+const comment = new TextEncoder().encode(": open\n\n")
+
+const nextTurn = () => new Promise<undefined>((resolve) => void setImmediate(() => resolve(undefined)))
 
 const isEventStream = ({ headers }: Response): boolean =>
   headers.get("content-type")?.startsWith("text/event-stream") === true
