@@ -72,12 +72,13 @@ export const ask: {
   <A>(
     question: Asked & { readonly schema: Form.Form<A>; readonly url?: undefined }
   ): Effect.Effect<Question.Answer<A>, Question.AskFailed>
-  <const F extends Schema.Struct.Fields>(
-    question: Asked & { readonly schema: Schema.Struct<F> & Form.Flat<F>; readonly url?: undefined }
-  ): Effect.Effect<Question.Answer<Schema.Struct.Type<F>>, Question.AskFailed>
   (
     question: Asked & { readonly schema?: undefined; readonly url?: string | undefined }
   ): Effect.Effect<Question.Answer, Question.AskFailed>
+  // Last: what the compiler says of a schema that is no form is said of this one.
+  <const F extends Schema.Struct.Fields>(
+    question: Asked & { readonly schema: Schema.Struct<F> & Form.Flat<F>; readonly url?: undefined }
+  ): Effect.Effect<Question.Answer<Schema.Struct.Type<F>>, Question.AskFailed>
 } = <F extends Schema.Struct.Fields>(
   question: Asked & {
     readonly schema?: Form.Form<Schema.Struct.Type<F>> | Schema.Struct<F> | undefined

@@ -110,19 +110,6 @@ export interface Options<P extends typed.Parameters, F extends typed.Failure> {
  * ```
  */
 export function make<
-  S extends typed.Success,
-  E extends F["Type"],
-  R,
-  P extends typed.Parameters = typeof typed.NoParameters,
-  F extends typed.Failure = typeof typed.AnyFailure
->(
-  name: string,
-  options: Options<P, F> & {
-    readonly success: S
-    readonly execute: (parameters: P["Type"]) => Effect.Effect<S["Type"], E, R>
-  }
-): Tool<E, R, P["Encoded"], S["Type"]>
-export function make<
   A,
   E extends F["Type"],
   R,
@@ -135,6 +122,20 @@ export function make<
     readonly execute: (parameters: P["Type"]) => Effect.Effect<A, E, R>
   }
 ): Tool<E, R, P["Encoded"], never>
+// The last overload is the one that the compiler speaks of when none fits.
+export function make<
+  S extends typed.Success,
+  E extends F["Type"],
+  R,
+  P extends typed.Parameters = typeof typed.NoParameters,
+  F extends typed.Failure = typeof typed.AnyFailure
+>(
+  name: string,
+  options: Options<P, F> & {
+    readonly success: S
+    readonly execute: (parameters: P["Type"]) => Effect.Effect<S["Type"], E, R>
+  }
+): Tool<E, R, P["Encoded"], S["Type"]>
 export function make(name: string, options: typed.Options): Any {
   return typed.make(name, options)
 }
@@ -207,11 +208,6 @@ export const raw = <A, E, R>(
  * ```
  */
 export const run: {
-  <E, R, Args, A>(
-    self: Tool<E, R, Args, A>,
-    args: Args,
-    options?: RunOptions
-  ): Effect.Effect<ToolResult.ToolResult<A>, E | ToolError.ToolError, Exclude<R, Provided>>
   <Args>(
     // Not a tool: else arguments that are missing would be taken for the options of this form.
     args: Args & { readonly [internal.TypeId]?: never },
@@ -219,6 +215,12 @@ export const run: {
   ): <E, R, A>(
     self: Tool<E, R, Args, A>
   ) => Effect.Effect<ToolResult.ToolResult<A>, E | ToolError.ToolError, Exclude<R, Provided>>
+  // Last: what the compiler says of arguments that do not fit is said of this one.
+  <E, R, Args, A>(
+    self: Tool<E, R, Args, A>,
+    args: Args,
+    options?: RunOptions
+  ): Effect.Effect<ToolResult.ToolResult<A>, E | ToolError.ToolError, Exclude<R, Provided>>
 } = dual(
   (args) => isTool(args[0]),
   <E, R, Args, A>(self: Tool<E, R, Args, A>, args: Args, options?: RunOptions) =>

@@ -4,7 +4,7 @@
  * The default is 32 random hex digits and a tag keyed by a secret of the process, so that a state that was issued here
  * and is spent is told from one that never was ours, without a memory that grows (M55). Nothing else parses a state.
  */
-import type * as Config from "effect/Config"
+import * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -57,7 +57,8 @@ export const StateNames: Context.Reference<StateNamesService> = Context.Referenc
 
 /**
  * Takes the key from a `Config`, so that it outlives a restart: clients that come back to a call that is gone then hear
- * "call the tool again" instead of a protocol error.
+ * "call the tool again" instead of a protocol error. Without a value the key stays one of this process alone; 32 random
+ * bytes or more make a good one.
  *
  * @example
  * ```ts
@@ -70,5 +71,9 @@ export const StateNames: Context.Reference<StateNamesService> = Context.Referenc
 export const layerConfig = (key: Config.Config<Redacted.Redacted<string>>): Layer.Layer<never, Config.ConfigError> =>
   Layer.effect(
     StateNames,
-    Effect.map(key, (secret) => tagged(Redacted.value(secret)))
+    Effect.map(Config.option(key), (secret) =>
+      Option.isSome(secret) && Redacted.value(secret.value) !== ""
+        ? tagged(Redacted.value(secret.value))
+        : tagged(randomBytes(32))
+    )
   )

@@ -3,7 +3,7 @@
  */
 import { StateNames } from "@agenttool/server"
 import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Config, ConfigProvider, Effect, Layer, Option, Result, Schema } from "effect"
+import { Arbitrary, Config, ConfigProvider, Effect, Layer, Option, Schema } from "effect"
 
 const hex = /^[0-9a-f]{64}$/
 
@@ -83,17 +83,21 @@ describe("the default names of states", () => {
     })
   )
 
-  it.effect("M55: fail to be built where the key is not configured", () =>
+  it.effect("M55: have a key of this layer alone where none is configured, or an empty one", () =>
     Effect.gen(function* () {
-      const built = yield* Effect.result(
+      const withKey = (env: Record<string, string>) =>
         Effect.provide(
           current,
           StateNames.layerConfig(Config.Redacted("MCP_STATE_KEY")).pipe(
-            Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({})))
+            Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord(env)))
           )
         )
-      )
-      assert.include(Result.isFailure(built) ? String(built.failure.message) : "built", "MCP_STATE_KEY")
+      for (const env of [{}, { MCP_STATE_KEY: "" }]) {
+        const [one, other] = [yield* withKey(env), yield* withKey(env)]
+        const state = one.issue("run", 1)
+        assert.isTrue(Option.isSome(one.read(state)))
+        assert.isTrue(Option.isNone(other.read(state)))
+      }
     })
   )
 })
