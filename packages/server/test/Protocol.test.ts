@@ -3,9 +3,10 @@
  * are the SDK's to hold, and this is where we would notice that it no longer does. docs/protocol.md has the table.
  */
 import { Elicitor, Progress, Tool } from "@agenttool/core"
-import { McpServer } from "@agenttool/server"
+import { EventStore, McpServer } from "@agenttool/server"
 import { assert, describe, it } from "@effect/vitest"
 import { type Context, Deferred, Effect, Exit, Layer, Schema, Scope } from "effect"
+import * as Child from "./support/Child.ts"
 import {
   type Answer,
   ask,
@@ -20,6 +21,7 @@ import {
   textOf,
   until
 } from "./support/endpoint.ts"
+import { readFileSync } from "node:fs"
 import { envelope, initialize, initialized, legacyCall } from "./support/rawMessages.ts"
 import { post, type Socket, socket } from "./support/sockets.ts"
 
@@ -283,7 +285,7 @@ describe("2026-07-28", () => {
     })
   )
 
-  it.live("P71, P75: tools are listed in the order of their registration, every time", () =>
+  it.live("P71: tools are listed in the order of their registration, every time", () =>
     Effect.gen(function* () {
       const { url } = yield* served()
       const list = Effect.map(ask(url, modernRequest("tools/list")), (answer) => JSON.stringify(results(answer).tools))
@@ -334,6 +336,27 @@ describe("subscriptions", () => {
         ["notifications/subscriptions/acknowledged", "unasked"]
       )
     })
+  )
+})
+
+describe("a server that ends", () => {
+  it.live(
+    "P90: answers who listens with a complete result, and closes the stream",
+    () =>
+      Effect.gen(function* () {
+        const child = yield* Child.http({ shutdownGrace: 0 })
+        const stream = yield* socket(Number(new URL(child.url).port))
+        yield* stream.write(listening(true, "listens"))
+        yield* stream.receives("acknowledged")
+        yield* child.kill("SIGTERM")
+        yield* stream.closed
+        const last = messagesOn(stream).at(-1)
+        assert.deepInclude(last, { id: "listens" })
+        assert.deepInclude(last?.result, { resultType: "complete" })
+        assert.include(JSON.stringify(last?.result), '"io.modelcontextprotocol/subscriptionId":"listens"')
+        assert.strictEqual((yield* child.exit).code, 0)
+      }),
+    { timeout: 30_000 }
   )
 })
 
@@ -456,6 +479,40 @@ describe("the 2025 revisions", () => {
     })
   )
 
+  it.live("P120: before there were two modes a question names none", () =>
+    Effect.gen(function* () {
+      const { port, url } = yield* served()
+      for (const [version, mode] of [
+        ["2025-06-18", undefined],
+        ["2025-11-25", "form"]
+      ] as const) {
+        const message = {
+          ...initialize,
+          params: { ...initialize.params, protocolVersion: version, capabilities: { elicitation: {} } }
+        }
+        const opened = yield* ask(url, { message })
+        const session = String(opened.headers["mcp-session-id"])
+        yield* ask(url, { message: initialized, headers: inSession(session, version) })
+        const call = yield* socket(port)
+        yield* call.write(post(json(legacyCall("call", "ask")), inSession(session, version)))
+        yield* call.receives("elicitation/create")
+        const [question] = messagesOn(call)
+        assert.strictEqual((question?.params as { mode?: string } | undefined)?.mode, mode)
+      }
+    })
+  )
+
+  it.live(
+    "P128: with a store a stream of 2025-11-25 begins with an event of an id and no data, and says when to come back",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* served({ around: EventStore.layerMemory() })
+        const session = yield* open(url)
+        const { text } = yield* ask(url, legacyAsk(session, legacyCall(1, "zebra")))
+        assert.match(text, /^(: open\n\n)?id: \S+\nretry: \d+\ndata: \n\n/)
+      })
+  )
+
   it.live("P118: a client that offers no questions, or opened before there were any, is asked none", () =>
     Effect.gen(function* () {
       const { url } = yield* served()
@@ -483,4 +540,35 @@ describe("the 2025 revisions", () => {
       )
     })
   )
+})
+
+describe("docs/protocol.md", () => {
+  const rows = readFileSync(new URL("../../../docs/protocol.md", import.meta.url), "utf8")
+    .split("\n")
+    .flatMap((line) => {
+      const [, id, , held, test] = /^\| (P\d+) \| (.*?) \| (.*?) \| (.*?) \|$/.exec(line) ?? []
+      return id === undefined ? [] : [{ id, held: held ?? "", test: test ?? "" }]
+    })
+
+  it("P1-P137: has a row for every rule, in order, which says who holds it", () => {
+    const contract = readFileSync(new URL("../../../docs/contract/protocol.md", import.meta.url), "utf8")
+    const rules = [...contract.matchAll(/^- \*\*(P\d+)\*\*/gm)].map(([, id]) => id)
+    assert.deepStrictEqual(
+      rows.map(({ id }) => id),
+      rules
+    )
+    for (const { held, id, test } of rows) {
+      assert.match(held, /^(us|SDK|both|in part|not held|client|host|nobody)\b/, id)
+      if (/^(us|SDK|both)\b/.test(held)) assert.match(test, /^`/, id)
+    }
+  })
+
+  it("P1-P137: names tests that there are", () => {
+    const root = new URL("../../../packages/", import.meta.url).pathname
+    for (const { id, test } of rows) {
+      for (const [, file, title] of test.matchAll(/`([^`]+\.ts)`: “([^”]+)”/g)) {
+        assert.include(readFileSync(`${root}${file}`, "utf8"), title, id)
+      }
+    }
+  })
 })
