@@ -566,7 +566,7 @@ describe("docs/protocol.md", () => {
   it("P1-P137: names tests that there are", () => {
     const root = new URL("../../../packages/", import.meta.url).pathname
     for (const { id, test } of rows) {
-      for (const [, file, title] of test.matchAll(/`([^`]+\.ts)`: “([^”]+)”/g)) {
+      for (const [, file, title = "no title"] of test.matchAll(/`([^`]+\.ts)`: “([^”]+)”/g)) {
         assert.include(readFileSync(`${root}${file}`, "utf8"), title, id)
       }
     }
