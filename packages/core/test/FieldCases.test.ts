@@ -55,4 +55,13 @@ describe("field cases", () => {
     const byHand = { type: "object", anyOf: [{ required: ["a"] }, { required: ["b"] }] }
     assert.strictEqual(Tool.inputSchema(Tool.raw("pay", { parameters: byHand, execute })), byHand)
   })
+
+  it("C17: bare fields in the place of a schema are refused with what to do", () => {
+    const fields = { a: Schema.Int }
+    assert.throws(
+      // @ts-expect-error: the habit of another library
+      () => Tool.make("bare", { parameters: fields, execute }),
+      /"bare".*wrap the fields in Schema\.Struct/
+    )
+  })
 })

@@ -86,6 +86,9 @@ export const make = (name: string, options: Options): Any => {
 
 const shapeOf = (name: string, options: Options): Shape.ObjectShape | undefined => {
   if (options.jsonSchema !== undefined) return undefined
+  if (options.parameters !== undefined && !Schema.isSchema(options.parameters)) {
+    return refuse(name, "", "parameters must be a Schema: wrap the fields in Schema.Struct({ … })")
+  }
   const made = WireSchema.fromSchema(options.parameters ?? NoParameters)
   return Result.isFailure(made) ? refuse(name, made.failure.path, made.failure.reason) : made.success
 }
