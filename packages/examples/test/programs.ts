@@ -86,7 +86,7 @@ const signalGroup = (pid: number | undefined, signal: NodeJS.Signals | 0): boole
 }
 
 /** Looks until there is something to see, for a minute at most. */
-const until = <A extends object>(look: () => A | undefined, what: () => string): Effect.Effect<A> => {
+export const until = <A extends object>(look: () => A | undefined, what: () => string): Effect.Effect<A> => {
   const looking: Effect.Effect<A> = Effect.suspend(() => {
     const seen = look()
     return seen === undefined ? Effect.andThen(Effect.sleep("10 millis"), looking) : Effect.succeed(seen)
