@@ -58,6 +58,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     const names = yield* StateNames.StateNames
     const registry = yield* Registry.Registry
     const base = yield* HostContext.capture
+    const hostOf = HostContext.make(base)
     const fibers = yield* FiberSet.make<unknown, unknown>()
 
     const journal = yield* CallJournal.CallJournal
@@ -358,7 +359,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     }
 
     const contextOf = (run: Runs.Run, request: Context.Context<never>): Context.Context<never> => {
-      const host = HostContext.merge(base, run.served.context, request).pipe(
+      const host = hostOf(run.served.context, request).pipe(
         Context.add(ToolCall.ToolCall, run.call),
         Context.add(Progress.Progress, { update: (update) => report(run, update) })
       )
@@ -410,7 +411,7 @@ export const layer: Layer.Layer<Calls.Calls, never, Registry.Registry> = Layer.e
     ): Effect.Effect<Calls.Turn> =>
       Effect.succeed<Calls.Turn>({ _tag: "Done", result }).pipe(
         Telemetry.observe(Runs.infoOf(request, id, around), () => ({ outcome, rounds: 0, waitedMillis: 0 })),
-        Effect.provideContext(HostContext.merge(base, context, around))
+        Effect.provideContext(hostOf(context, around))
       )
 
     const begin = (

@@ -17,16 +17,28 @@ export const capture: Effect.Effect<Context.Context<never>> = Effect.map(
     Context.omit(Scope.Scope, Layer.CurrentMemoMap)(context as Context.Context<Scope.Scope | Layer.CurrentMemoMap>) // may be there; omitting what is not does nothing
 )
 
-/** The context of a call. `request` is that of the request; what it has in common with `around` was not put there for it. */
-export const merge = (
-  around: Context.Context<never>,
+/** Puts together the context of a call: of its registration, and of its request. */
+export type HostContext = (
   registered: Context.Context<never>,
   request: Context.Context<never>
-): Context.Context<never> => {
-  const merged = new Map<string, unknown>(around.mapUnsafe)
-  for (const [key, service] of registered.mapUnsafe) merged.set(key, service)
-  for (const [key, service] of request.mapUnsafe) {
-    if (around.mapUnsafe.get(key) !== service) merged.set(key, service)
+) => Context.Context<never>
+
+/**
+ * Contexts of calls in a server around which this is. What is the same in every call of a registration is put together
+ * once; what a request has in common with `around` was not put there for it.
+ */
+export const make = (around: Context.Context<never>): HostContext => {
+  const grounds = new WeakMap<Context.Context<never>, Context.Context<never>>()
+  return (registered, request) => {
+    let ground = grounds.get(registered)
+    if (ground === undefined) {
+      ground = Context.merge(around, registered)
+      grounds.set(registered, ground)
+    }
+    const merged = new Map<string, unknown>(ground.mapUnsafe)
+    for (const [key, service] of request.mapUnsafe) {
+      if (around.mapUnsafe.get(key) !== service) merged.set(key, service)
+    }
+    return Context.makeUnsafe(merged)
   }
-  return Context.makeUnsafe(merged)
 }

@@ -132,6 +132,7 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
     const registry = yield* Registry.Registry
     const settings = yield* Settings.Settings
     const around = yield* HostContext.capture
+    const hostOf = HostContext.make(around)
     let sessions = 0
     let handling = 0
     let stopping = false
@@ -168,20 +169,18 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
       return served === undefined ? Effect.succeed(undefined) : Effect.map(visible([served]), ([seen]) => seen)
     }
 
+    const ownSession = (principal: string | undefined, client: () => McpSession.Client): PrincipalSessions.Held => {
+      const scope = Scope.makeUnsafe()
+      const key = `request_${++sessions}`
+      const session = McpSession.make({ id: "", key, lifetime: "request", principal, client, scope })
+      return { session, ended: Scope.close(scope, Exit.void) }
+    }
+
     /** The session of a request: the connection's, its principal's, or one of its own. */
     const sessionOf = ({ client, principal, ...given }: Sender): Effect.Effect<PrincipalSessions.Held> => {
       if (given.session !== undefined) return Effect.succeed({ session: given.session, ended: Effect.void })
       if (given.sessionOf !== undefined && principal !== undefined) return given.sessionOf(principal, client())
-      const scope = Scope.makeUnsafe()
-      const session = McpSession.make({
-        id: "",
-        key: `request_${++sessions}`,
-        lifetime: "request",
-        principal,
-        client,
-        scope
-      })
-      return Effect.succeed({ session, ended: Scope.close(scope, Exit.void) })
+      return Effect.succeed(ownSession(principal, client))
     }
 
     const sees: Bridge["sees"] = (served, sender) =>
@@ -338,15 +337,7 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
         capabilities: offered,
         info: call.info
       }
-      const scope = Scope.makeUnsafe()
-      const session = McpSession.make({
-        id: "",
-        key: `request_${++sessions}`,
-        lifetime: "request",
-        principal: undefined,
-        client: () => client,
-        scope
-      })
+      const { ended, session } = ownSession(undefined, () => client)
       const parent = call.traceparent === undefined ? Option.none() : Telemetry.parentOf(call)
       const turn = calls
         .start(
@@ -360,7 +351,7 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
           },
           Attachment.silent
         )
-        .pipe(McpSession.during(Scope.close(scope, Exit.void)), Effect.provideService(McpSession.McpSession, session))
+        .pipe(McpSession.during(ended), Effect.provideService(McpSession.McpSession, session))
       begin()
       return (Option.isSome(parent) ? Effect.withParentSpan(turn, parent.value) : turn).pipe(
         Effect.map((given) => toResult(given) as unknown as Schema.JsonObject), // plain data, both kinds
@@ -405,9 +396,7 @@ export const bridge = (info: ServerInfo): Effect.Effect<Bridge, never, Calls.Cal
             Effect.contextWith((current: Context.Context<McpSession.McpSession>) =>
               Effect.forEach(params.calls ?? [], (call) =>
                 Effect.flatMap(lookUp(call.name), (seen) =>
-                  Facts.answer(seen, call.name, call.arguments, (served) =>
-                    HostContext.merge(around, served.context, current)
-                  )
+                  Facts.answer(seen, call.name, call.arguments, (served) => hostOf(served.context, current))
                 )
               )
             ).pipe(Effect.map((results) => ({ results })))
