@@ -3,100 +3,10 @@
  */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { request } from "node:http"
 import * as Child from "./support/Child.ts"
-import {
-  type LinkService,
-  make,
-  type Message,
-  on,
-  settled,
-  textOf,
-  until,
-  within,
-  layer as linkLayer
-} from "./support/Link.ts"
-import { initialize, initialized, legacyCall, modernCall } from "./support/rawMessages.ts"
-
-interface Answer {
-  readonly status: number
-  readonly session: string | null
-  /** The messages of the body, be it JSON or a stream. */
-  readonly messages: ReadonlyArray<Message>
-}
-
-const messagesOf = (type: string, body: string): ReadonlyArray<Message> =>
-  type.startsWith("text/event-stream")
-    ? body
-        .split("\n")
-        .filter((line) => line.startsWith("data: {"))
-        .map((line) => JSON.parse(line.slice(6)) as Message)
-    : type.startsWith("application/json")
-      ? [JSON.parse(body) as Message]
-      : []
-
-interface Ask {
-  readonly method?: string
-  readonly message?: Readonly<Record<string, unknown>>
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-/** One HTTP request, with whatever headers: `fetch` does not let everybody set `Host`. Interrupting it drops it. */
-const ask = (url: string, { headers = {}, message, method = "POST" }: Ask): Effect.Effect<Answer> =>
-  Effect.callback<Answer>((resume) => {
-    const body = message === undefined ? undefined : JSON.stringify({ jsonrpc: "2.0", ...message })
-    const call = request(
-      url,
-      {
-        method,
-        headers: {
-          accept: "application/json, text/event-stream",
-          ...(body === undefined ? {} : { "content-type": "application/json" }),
-          ...headers
-        }
-      },
-      (response) => {
-        let text = ""
-        response.setEncoding("utf8")
-        response.on("data", (chunk) => {
-          text += String(chunk)
-        })
-        response.on("end", () => {
-          const session = response.headers["mcp-session-id"]
-          resume(
-            Effect.succeed({
-              status: response.statusCode ?? 0,
-              session: typeof session === "string" ? session : null,
-              messages: messagesOf(response.headers["content-type"] ?? "", text)
-            })
-          )
-        })
-      }
-    )
-    call.on("error", (error) => resume(Effect.die(error)))
-    call.end(body)
-    return Effect.sync(() => {
-      call.removeAllListeners("error").on("error", () => {})
-      call.destroy()
-    })
-  })
-
-const modernHeaders = (name: string) => ({
-  "mcp-protocol-version": "2026-07-28",
-  "mcp-method": "tools/call",
-  "mcp-name": name
-})
-const inSession = (id: string) => ({ "mcp-session-id": id, "mcp-protocol-version": "2025-11-25" })
-
-/** A session of a 2025 client. */
-const open = (url: string) =>
-  Effect.gen(function* () {
-    const { session, status } = yield* ask(url, { message: initialize })
-    assert.strictEqual(status, 200)
-    assert.isNotNull(session)
-    yield* ask(url, { message: initialized, headers: inSession(session) })
-    return session
-  })
+import { type Ask, ask, inSession, modernHeaders, open } from "./support/endpoint.ts"
+import { type LinkService, make, on, settled, textOf, until, within, layer as linkLayer } from "./support/Link.ts"
+import { initialize, legacyCall, modernCall } from "./support/rawMessages.ts"
 
 const call = (url: string, session: string, id: string, name: string, args: Record<string, unknown> = {}) =>
   ask(url, { message: legacyCall(id, name, args), headers: inSession(session) })
